@@ -1,0 +1,52 @@
+# What one can do here; `make` alone lists it. Everything is installed into .venv; Debian packages only where they are missing.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+OLDEST := .venv-oldest-pika
+RABBITMQ4 := .cache/rabbitmq4
+PYTEST := $(VENV)/bin/pytest
+BROKER_TESTS := $(wildcard tests/integration tests/faults)
+
+.PHONY: help run test check bench test-rabbitmq4 test-pika clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+run: $(VENV)/ready deploy-rabbitmq ## a private RabbitMQ until Ctrl-C (the distributor is the next release)
+	@$(VENV)/bin/python -m raquo.broker.local $(if $(SECONDS_TO_RUN),--seconds $(SECONDS_TO_RUN))
+
+test: check deploy-rabbitmq ## everything: linters, types, import rules, all tests on a real RabbitMQ
+	$(PYTEST)
+
+check: $(VENV)/ready ## linters, types, import rules
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/ready deploy-rabbitmq ## movers and publishers side by side; QUICK=1 for a short run
+	$(VENV)/bin/python -m benchmarks $(if $(QUICK),--quick)
+
+test-rabbitmq4: $(VENV)/ready ## the broker's tests on RabbitMQ 4, prepared from Debian sid (root on Debian)
+	deploy/rabbitmq4.sh $(RABBITMQ4)
+	RAQUO_RABBITMQ_ROOT=$(CURDIR)/$(RABBITMQ4) $(PYTEST) $(BROKER_TESTS)
+
+test-pika: $(OLDEST)/ready deploy-rabbitmq ## the mover's and publisher's tests with the oldest pika supported
+	$(OLDEST)/bin/pytest tests/unit $(BROKER_TESTS) -k "mover or splice or publisher or content_header"
+
+clean: ## remove what these commands made
+	rm -rf $(VENV) $(OLDEST) .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/ready: setup.cfg pyproject.toml
+	deploy/venv.sh $(PYTHON) $(VENV)
+	touch $@
+
+$(OLDEST)/ready: setup.cfg pyproject.toml
+	deploy/venv.sh $(PYTHON) $(OLDEST) 'pika==1.3.2'
+	touch $@
+
+.PHONY: deploy-rabbitmq
+deploy-rabbitmq:
+	@deploy/rabbitmq.sh

@@ -1,0 +1,1 @@
+"""What `make bench` measures; docs/benchmarks.md says how to read it."""

@@ -1,0 +1,1 @@
+"""The two ways to publish that are compared."""

@@ -1,0 +1,55 @@
+"""A grant while it is carried out: what was asked for, what became of it, and why it ended."""
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+
+class Reason(StrEnum):
+    """Why a grant ended."""
+
+    COMPLETE = "complete"
+    UNDER_FULL = "under_full"  # the source held fewer, or the deadline came
+    REFUSED = "refused"
+    RETURNED = "returned"
+    SOURCE_GONE = "source_gone"
+    CHANNEL_CLOSED = "channel_closed"
+    UNMOVABLE = "unmovable"  # this one message closes the channel whenever it is published
+    CONNECTION_LOST = "connection_lost"
+    NO_ANSWER = "no_answer"  # a deadline passed, and the connection was dropped for it
+    BLOCKED = "blocked"  # the broker has an alarm; nothing was started
+
+
+class Waiting(Enum):
+    """What a channel waits for, which decides how long it may."""
+
+    DELIVERY = auto()
+    CONFIRM = auto()
+    ANSWER = auto()
+
+
+@dataclass(slots=True)
+class Grant:
+    """Move up to `count` messages from `source`, with at most `window` fetched and not acknowledged.
+
+    A window larger than the count fetches more than it moves, and gives the surplus back. A `careful` grant publishes
+    a message when the one before is confirmed.
+    """
+
+    source: str
+    count: int
+    window: int
+    by_get: bool = False
+    careful: bool = False
+    delivered: int = 0
+    moved: int = 0
+    redelivered: int = 0
+    size: int = 0  # bytes of content frames
+    staged_at: int | None = None
+    reason: Reason | None = None
+    code: int = 0
+    text: str = ""
+
+    def end(self, reason: Reason, text: str = "", code: int = 0) -> None:
+        """Keep the first reason: what follows it is its consequence."""
+        if self.reason is None:
+            self.reason, self.text, self.code = reason, text, code

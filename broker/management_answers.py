@@ -1,0 +1,110 @@
+"""What the management API tells, as frozen objects.
+
+Keys differ between releases and kinds of queue (a stream has no `messages`, a quorum queue may have a null
+`exclusive`), so everything but the name is optional, and None means that the broker did not say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class QueueInfo:
+    """One queue as a listing shows it."""
+
+    name: str
+    type: str = "classic"
+    messages: int | None = None
+    ready: int | None = None
+    unacked: int | None = None
+    durable: bool = True
+    auto_delete: bool = False
+    exclusive: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    delivery_limit: int | None = None
+    state: str | None = None
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> "QueueInfo":
+        """From the API's JSON, whatever is missing in it."""
+        return cls(**_queue_fields(entry))
+
+
+@dataclass(frozen=True)
+class QueueDetails(QueueInfo):
+    """One queue with what only a look at it alone tells."""
+
+    policy: str | None = None
+    policy_definition: Mapping[str, Any] = field(default_factory=dict)
+    consumers: int | None = None
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> "QueueDetails":
+        """From the API's JSON, whatever is missing in it."""
+        return cls(
+            **_queue_fields(entry),
+            policy=entry.get("policy") or None,
+            policy_definition=_mapping(entry.get("effective_policy_definition")),
+            consumers=_whole(entry.get("consumers")),
+        )
+
+
+@dataclass(frozen=True)
+class ConsumerInfo:
+    """One consumer; a prefetch of 0 means that it takes whatever comes."""
+
+    queue: str
+    tag: str = ""
+    prefetch: int = 0
+    user: str | None = None
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> "ConsumerInfo":
+        """From the API's JSON, whatever is missing in it."""
+        return cls(
+            queue=str(_mapping(entry.get("queue")).get("name", "")),
+            tag=str(entry.get("consumer_tag", "")),
+            prefetch=_whole(entry.get("prefetch_count")) or 0,
+            user=_mapping(entry.get("channel_details")).get("user"),
+        )
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Who the broker is."""
+
+    version: str
+    cluster: str = ""
+    node: str = ""
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> "Overview":
+        """From the API's JSON, whatever is missing in it."""
+        names = ("rabbitmq_version", "cluster_name", "node")
+        return cls(*(str(entry.get(name, "")) for name in names))
+
+
+def _queue_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": str(entry["name"]),
+        "type": str(entry.get("type") or "classic"),
+        "messages": _whole(entry.get("messages")),
+        "ready": _whole(entry.get("messages_ready")),
+        "unacked": _whole(entry.get("messages_unacknowledged")),
+        "durable": entry.get("durable") is not False,
+        "auto_delete": entry.get("auto_delete") is True,
+        "exclusive": entry.get("exclusive") is True,
+        "arguments": _mapping(entry.get("arguments")),
+        "delivery_limit": _whole(entry.get("delivery_limit")),
+        "state": entry.get("state"),
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    """An empty table is `[]` in some of the API's answers."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,114 @@
+"""A pika connection whose bytes pass through a splice before pika sees them.
+
+pika does the handshake, TLS, heartbeats, `connection.blocked` and everything else on channel 0; the channels of the
+splice never reach it. That takes members of pika that are not public. They are named here and nowhere else, looked up
+when this module is imported, and a version of pika that the tests have not seen is refused rather than trusted.
+"""
+
+from typing import Any
+
+import pika
+from pika.adapters.asyncio_connection import AsyncioConnection
+from pika.adapters.utils.io_services_utils import _AsyncPlaintextTransport, _AsyncSSLTransport
+from pika.connection import Connection
+
+from raquo.broker.errors import UntestedPika
+from raquo.broker.splice import Splice
+
+TESTED = ("1.3.2", "1.4.4")
+_MEMBERS: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (Connection, ("_on_data_available", "_adapter_emit_data", "_terminate_stream")),
+    (_AsyncPlaintextTransport, ("_MAX_RECV_BYTES", "_STATE_ACTIVE", "_on_socket_readable")),
+    (_AsyncSSLTransport, ("_MAX_RECV_BYTES", "_STATE_ACTIVE", "_on_socket_readable")),
+)
+_READ_AT_ONCE = 256 * 1024
+_WRITE_BUFFER_FULL = 8 * 1024 * 1024
+_WRITE_BUFFER_LOW = 1024 * 1024
+_LOOK_AGAIN = 0.005
+_LOOKS_BETWEEN_READS = 100  # heartbeats, and news of an alarm, are heard in between
+
+
+def check_pika(version: str) -> None:
+    """Refuse a pika that the splice was not tested with."""
+    oldest, newest = (_parts(v) for v in TESTED)
+    missing = [name for owner, names in _MEMBERS for name in names if not hasattr(owner, name)]
+    if missing or not oldest <= _parts(version) <= newest:
+        raise UntestedPika(
+            f"the mover was tested with pika {TESTED[0]} to {TESTED[1]}, not with {version}"
+            f"{' (it lacks ' + ', '.join(missing) + ')' if missing else ''}: pip install 'pika=={TESTED[1]}'"
+        )
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:3])
+
+
+check_pika(pika.__version__)
+
+
+class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships no types
+    """An asyncio connection that hands its bytes to a `Splice` first."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.splice: Splice | None = None
+        self._paused = False
+        self._looks = 0  # at the write buffer, while reading is paused
+        super().__init__(*arguments, **options)
+
+    def begin(self, splice: Splice) -> None:
+        """From now on the splice sees the bytes first; called once, when the connection is open."""
+        self.splice = splice
+        self._transport._MAX_RECV_BYTES = _READ_AT_ONCE
+
+    def send_output(self) -> None:
+        """Write what the splice has to say, and stop reading while the broker does not take it."""
+        if self.splice is None or self._transport is None:
+            return
+        output = self.splice.take_output()
+        if output:
+            self.bytes_sent += len(output)
+            output = output[self._sent_at_once(output) :]
+        if output:
+            self._adapter_emit_data(output)
+            if not self._paused and self._transport.get_write_buffer_size() > _WRITE_BUFFER_FULL:
+                self._pause_reading()
+
+    def _sent_at_once(self, output: bytes) -> int:
+        """How much the socket takes right away, which saves pika two system calls and a turn of the loop."""
+        transport = self._transport
+        if not isinstance(transport, _AsyncPlaintextTransport) or transport.get_write_buffer_size():
+            return 0
+        try:
+            return int(transport._sock.send(output))
+        except OSError:  # full, or broken: pika finds out by itself
+            return 0
+
+    def _on_data_available(self, data: bytes) -> None:
+        if self.splice is None:
+            super()._on_data_available(data)
+            return
+        others = self.splice.receive(data)
+        self.bytes_received += len(data) - len(others)  # pika counts its own; its heartbeat looks at the sum
+        self.send_output()
+        if others:
+            super()._on_data_available(others)
+
+    def _pause_reading(self) -> None:
+        self._paused = True
+        self._nbio.remove_reader(self._transport._sock.fileno())
+        self._looks = 0
+        self._nbio.call_later(_LOOK_AGAIN, self._resume_reading)
+
+    def _resume_reading(self) -> None:
+        transport = self._transport
+        if transport is None or transport._state != transport._STATE_ACTIVE:
+            return
+        if transport.get_write_buffer_size() > _WRITE_BUFFER_LOW:
+            self._looks += 1
+            self._nbio.call_later(_LOOK_AGAIN, self._resume_reading)
+            if self._looks % _LOOKS_BETWEEN_READS == 0:
+                transport._on_socket_readable()
+            return
+        self._paused = False
+        self._nbio.set_reader(transport._sock.fileno(), transport._on_socket_readable)
+        transport._on_socket_readable()  # TLS may hold bytes that the socket no longer announces

@@ -1,0 +1,1 @@
+"""What several tests need: waiting, administration of a broker, plain AMQP, certificates."""
