@@ -58,8 +58,8 @@ class Limits:
 class Outcome:
     """What became of a grant: `moved` are in the target and gone from the source, the rest is still there.
 
-    Where the connection was lost or dropped the last acknowledgements may be lost with it: then some of the `moved`
-    are in the source once more.
+    Where the connection was lost or dropped, or the broker closed the channel, the last acknowledgements may be lost
+    with it: then some of the `moved` are in the source once more, or have been moved a second time and count twice.
     """
 
     source: str

@@ -3,6 +3,12 @@
 pika does the handshake, TLS, heartbeats, `connection.blocked` and everything else on channel 0; the channels of the
 splice never reach it. That takes members of pika that are not public. They are named here and nowhere else, looked up
 when this module is imported, and a version of pika that the tests have not seen is refused rather than trusted.
+
+**Reading is paced.** A broker sends what it has, a few messages at a time; a read, a write and a turn of the loop for
+each such bit would cost more than the messages in it. While messages flow the socket is therefore looked at every four
+milliseconds, and what has gathered meanwhile is passed on in one go; when a look finds nothing, the loop watches the
+socket again. Nor is anything read while much waits to be written, except now and then, for the sake of heartbeats and
+of news of an alarm.
 """
 
 from typing import Any
@@ -18,14 +24,15 @@ from raquo.broker.splice import Splice
 TESTED = ("1.3.2", "1.4.4")
 _MEMBERS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Connection, ("_on_data_available", "_adapter_emit_data", "_terminate_stream")),
-    (_AsyncPlaintextTransport, ("_MAX_RECV_BYTES", "_STATE_ACTIVE", "_on_socket_readable")),
+    (_AsyncPlaintextTransport, ("_MAX_RECV_BYTES", "_MAX_CONSUME_BYTES", "_STATE_ACTIVE", "_on_socket_readable")),
     (_AsyncSSLTransport, ("_MAX_RECV_BYTES", "_STATE_ACTIVE", "_on_socket_readable")),
 )
-_READ_AT_ONCE = 256 * 1024
+_READ_AT_ONCE = 120 * 1024  # more would be allocated page by page
+_FLOW = 4096  # a read of so many bytes is part of a flow
+_PACE = 0.004
 _WRITE_BUFFER_FULL = 8 * 1024 * 1024
 _WRITE_BUFFER_LOW = 1024 * 1024
-_LOOK_AGAIN = 0.005
-_LOOKS_BETWEEN_READS = 100  # heartbeats, and news of an alarm, are heard in between
+_LOOKS_BETWEEN_READS = 100  # while much waits to be written
 
 
 def check_pika(version: str) -> None:
@@ -51,14 +58,19 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.splice: Splice | None = None
-        self._paused = False
-        self._looks = 0  # at the write buffer, while reading is paused
+        self._plain = False  # no TLS: what the socket does not announce is not there
+        self._paced = False  # the socket is looked at, not watched
+        self._looks = 0
+        self._heard = False  # since the last look
         super().__init__(*arguments, **options)
 
     def begin(self, splice: Splice) -> None:
         """From now on the splice sees the bytes first; called once, when the connection is open."""
         self.splice = splice
+        self._plain = isinstance(self._transport, _AsyncPlaintextTransport)
         self._transport._MAX_RECV_BYTES = _READ_AT_ONCE
+        if self._plain:
+            self._transport._MAX_CONSUME_BYTES = 1  # one read a turn; a second one would mostly find nothing
 
     def send_output(self) -> None:
         """Write what the splice has to say, and stop reading while the broker does not take it."""
@@ -70,16 +82,15 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
             output = output[self._sent_at_once(output) :]
         if output:
             self._adapter_emit_data(output)
-            if not self._paused and self._transport.get_write_buffer_size() > _WRITE_BUFFER_FULL:
-                self._pause_reading()
+            if self._transport.get_write_buffer_size() > _WRITE_BUFFER_FULL:
+                self._look_later()
 
     def _sent_at_once(self, output: bytes) -> int:
         """How much the socket takes right away, which saves pika two system calls and a turn of the loop."""
-        transport = self._transport
-        if not isinstance(transport, _AsyncPlaintextTransport) or transport.get_write_buffer_size():
+        if not self._plain or self._transport.get_write_buffer_size():
             return 0
         try:
-            return int(transport._sock.send(output))
+            return int(self._transport._sock.send(output))
         except OSError:  # full, or broken: pika finds out by itself
             return 0
 
@@ -87,28 +98,36 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
         if self.splice is None:
             super()._on_data_available(data)
             return
+        self._heard = True
         others = self.splice.receive(data)
         self.bytes_received += len(data) - len(others)  # pika counts its own; its heartbeat looks at the sum
         self.send_output()
+        if self._plain and _FLOW <= len(data) < _READ_AT_ONCE:
+            self._look_later()
         if others:
             super()._on_data_available(others)
 
-    def _pause_reading(self) -> None:
-        self._paused = True
-        self._nbio.remove_reader(self._transport._sock.fileno())
-        self._looks = 0
-        self._nbio.call_later(_LOOK_AGAIN, self._resume_reading)
+    def _look_later(self) -> None:
+        """From watching the socket to looking at it."""
+        if not self._paced and self._transport is not None:
+            self._paced, self._looks = True, 0
+            self._nbio.remove_reader(self._transport._sock.fileno())
+            self._nbio.call_later(_PACE, self._look)
 
-    def _resume_reading(self) -> None:
+    def _look(self) -> None:
+        """Read what has gathered, unless the broker has to take something first; watch again when there is nothing."""
         transport = self._transport
         if transport is None or transport._state != transport._STATE_ACTIVE:
             return
-        if transport.get_write_buffer_size() > _WRITE_BUFFER_LOW:
-            self._looks += 1
-            self._nbio.call_later(_LOOK_AGAIN, self._resume_reading)
-            if self._looks % _LOOKS_BETWEEN_READS == 0:
-                transport._on_socket_readable()
+        self._looks += 1
+        stuck = transport.get_write_buffer_size() > _WRITE_BUFFER_LOW
+        self._heard = False
+        if not stuck or self._looks % _LOOKS_BETWEEN_READS == 0:
+            transport._on_socket_readable()
+        if transport._state != transport._STATE_ACTIVE:
             return
-        self._paused = False
-        self._nbio.set_reader(transport._sock.fileno(), transport._on_socket_readable)
-        transport._on_socket_readable()  # TLS may hold bytes that the socket no longer announces
+        if stuck or self._heard:
+            self._nbio.call_later(_PACE, self._look)
+        else:
+            self._paced = False
+            self._nbio.set_reader(transport._sock.fileno(), transport._on_socket_readable)
