@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from raquo.broker.errors import LocalBrokerError
 from raquo.broker.local import LocalBroker, ServerCertificate
@@ -20,6 +21,9 @@ from support.amqp import Amqp, connected
 from support.brokers import Broker, external_broker
 from support.certificates import make_certificates
 from support.tls import TlsNode
+
+settings.register_profile("raquo", deadline=None)  # a busy machine is no failure
+settings.load_profile("raquo")
 
 
 def _private_broker(certificate: ServerCertificate | None = None) -> LocalBroker:

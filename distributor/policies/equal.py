@@ -1,0 +1,25 @@
+"""Everybody the same: weights are ignored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from raquo.distributor.policies.weighted import Weighted
+from raquo.distributor.policy import NORMAL_WEIGHT, Demand, Grants, State
+
+
+class Equal:
+    """Equal shares for the groups, and for the queues within each."""
+
+    name = "equal"
+
+    def __init__(self) -> None:
+        self._weighted = Weighted()
+
+    def share(self, demands: Sequence[Demand], room: int, state: State) -> tuple[Grants, State]:
+        """Divide the room equally."""
+        same = [replace(demand, weight=NORMAL_WEIGHT, group_weight=NORMAL_WEIGHT) for demand in demands]
+        return self._weighted.share(same, room, state)
+
+    def settle(self, state: State, demands: Sequence[Demand], unmoved: Mapping[str, int]) -> State:
+        """What was granted to these queues and did not move is owed to them."""
+        return self._weighted.settle(state, demands, unmoved)
