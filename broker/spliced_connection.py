@@ -7,8 +7,11 @@ when this module is imported, and a version of pika that the tests have not seen
 **Reading is paced.** A broker sends what it has, a few messages at a time; a read, a write and a turn of the loop for
 each such bit would cost more than the messages in it. While messages flow the socket is therefore looked at every four
 milliseconds, and what has gathered meanwhile is passed on in one go; when a look finds nothing, the loop watches the
-socket again. Nor is anything read while much waits to be written, except now and then, for the sake of heartbeats and
-of news of an alarm.
+socket again.
+
+**While much waits to be written** nothing is read, as long as the broker takes some of it. If it takes nothing it may
+have an alarm, and the notice of that stands behind the messages it has sent: they are read on, as many as the windows
+of the grants let it send.
 """
 
 from typing import Any
@@ -32,7 +35,7 @@ _FLOW = 4096  # a read of so many bytes is part of a flow
 _PACE = 0.004
 _WRITE_BUFFER_FULL = 8 * 1024 * 1024
 _WRITE_BUFFER_LOW = 1024 * 1024
-_LOOKS_BETWEEN_READS = 100  # while much waits to be written
+_LOOKS_BETWEEN_READS = 100  # while the broker takes a little at a time; heartbeats are heard in between
 
 
 def check_pika(version: str) -> None:
@@ -61,7 +64,8 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
         self._plain = False  # no TLS: what the socket does not announce is not there
         self._paced = False  # the socket is looked at, not watched
         self._looks = 0
-        self._heard = False  # since the last look
+        self._unwritten = 0  # bytes, at the last look
+        self._heard = 0  # bytes, since the last look
         super().__init__(*arguments, **options)
 
     def begin(self, splice: Splice) -> None:
@@ -98,7 +102,7 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
         if self.splice is None:
             super()._on_data_available(data)
             return
-        self._heard = True
+        self._heard += len(data)
         others = self.splice.receive(data)
         self.bytes_received += len(data) - len(others)  # pika counts its own; its heartbeat looks at the sum
         self.send_output()
@@ -120,14 +124,17 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
         if transport is None or transport._state != transport._STATE_ACTIVE:
             return
         self._looks += 1
-        stuck = transport.get_write_buffer_size() > _WRITE_BUFFER_LOW
-        self._heard = False
-        if not stuck or self._looks % _LOOKS_BETWEEN_READS == 0:
+        unwritten = transport.get_write_buffer_size()
+        stuck = unwritten > _WRITE_BUFFER_LOW
+        self._heard = 0
+        if not stuck or unwritten >= self._unwritten or self._looks % _LOOKS_BETWEEN_READS == 0:
             transport._on_socket_readable()
         if transport._state != transport._STATE_ACTIVE:
             return
+        self._unwritten = transport.get_write_buffer_size()
         if stuck or self._heard:
-            self._nbio.call_later(_PACE, self._look)
+            more_is_there = not stuck and self._heard >= _READ_AT_ONCE
+            self._nbio.call_later(0 if more_is_there else _PACE, self._look)
         else:
             self._paced = False
             self._nbio.set_reader(transport._sock.fileno(), transport._on_socket_readable)

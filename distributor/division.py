@@ -40,8 +40,7 @@ class Portion(NamedTuple):
 
 def divide(room: int, parties: Sequence[Party]) -> dict[str, Portion]:
     """Divide the room between the parties; who wants nothing, or weighs nothing, is left out."""
-    waiting = sorted(party for party in parties if party.wants > 0 and party.weight > 0)
-    satisfied, hungry, left = _fill(room, waiting)
+    satisfied, hungry, left = _fill(room, [party for party in parties if party.wants > 0 and party.weight > 0])
     portions = {party.key: Portion(party.wants, 0) for party in satisfied}
     if hungry:
         portions |= _deal(left, hungry)
@@ -50,33 +49,38 @@ def divide(room: int, parties: Sequence[Party]) -> dict[str, Portion]:
 
 def _fill(room: int, waiting: list[Party]) -> tuple[list[Party], list[Party], int]:
     """Who gets all it wants; the others, by name; and what is left for them."""
-    by_need = sorted(waiting, key=lambda party: (party.wants * _FINE // party.weight, party.key))
+    waiting.sort(key=lambda party: party.wants * _FINE // party.weight)
     left, weight = room, sum(party.weight for party in waiting)
     full = 0
-    for party in by_need:
+    for party in waiting:
         if party.wants * weight > left * party.weight:
             break
         left -= party.wants
         weight -= party.weight
         full += 1
-    return by_need[:full], sorted(by_need[full:]), left
+    return waiting[:full], sorted(waiting[full:]), left
 
 
 def _deal(room: int, hungry: list[Party]) -> dict[str, Portion]:
     """Message by message to the one whose next is complete soonest; all of them want more than they get."""
     weight = sum(party.weight for party in hungry)
     granted = [0] * len(hungry)
-    # The moment at which the share of a party's next message begins, in parts of a message dealt out from now on.
-    begun: list[tuple[int, int, str, int]] = []
-    later = [(-party.account.owed * weight // party.weight, place) for place, party in enumerate(hungry)]
+    # When the share of a message begins, and when it is complete, in parts of a message dealt out from now on.
+    lengths = [MESSAGE * weight // party.weight for party in hungry]
+    starts = [-party.account.owed * weight // party.weight for party in hungry]
+    begun, later = [], []
+    for place, start in enumerate(starts):
+        if start < MESSAGE:
+            begun.append((start + lengths[place], hungry[place].account.served, place))
+        else:
+            later.append((start, place))
+    heapify(begun)
     heapify(later)
     for now in range(0, room * MESSAGE, MESSAGE):
         while later and (later[0][0] < now + MESSAGE or not begun):
             start, place = heappop(later)
-            party = hungry[place]
-            complete = start + MESSAGE * weight // party.weight
-            heappush(begun, (complete, party.account.served, party.key, place))
-        complete, _, _, place = heappop(begun)
+            heappush(begun, (start + lengths[place], hungry[place].account.served, place))
+        complete, _, place = heappop(begun)
         granted[place] += 1
         if granted[place] < hungry[place].wants:
             heappush(later, (complete, place))

@@ -14,7 +14,7 @@ away. `settle` is told afterwards what was really moved; the rest is owed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 NORMAL_WEIGHT = 1000
 """Weights are whole thousandths."""
@@ -23,8 +23,7 @@ MESSAGE = 1 << 32
 """Debts are whole parts of a message, this many to one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """A staging queue with something in it.
 
     `group` is who shares the room with the others: its tenant, or, with `fair_by = "queue"`, the queue itself.
@@ -38,8 +37,7 @@ class Demand:
     urgent: bool = False  # service class @sync: before the others of its group
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """What is remembered of one who waits."""
 
     owed: int = 0  # parts of a message; below zero: it has had more than its share

@@ -1,10 +1,9 @@
 """Everybody the same: weights are ignored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from raquo.distributor.policies.weighted import Weighted
-from raquo.distributor.policy import NORMAL_WEIGHT, Demand, Grants, State
+from raquo.distributor.policy import Demand, Grants, State
 
 
 class Equal:
@@ -17,7 +16,7 @@ class Equal:
 
     def share(self, demands: Sequence[Demand], room: int, state: State) -> tuple[Grants, State]:
         """Divide the room equally."""
-        same = [replace(demand, weight=NORMAL_WEIGHT, group_weight=NORMAL_WEIGHT) for demand in demands]
+        same = [Demand(one.queue, one.group, one.depth, urgent=one.urgent) for one in demands]
         return self._weighted.share(same, room, state)
 
     def settle(self, state: State, demands: Sequence[Demand], unmoved: Mapping[str, int]) -> State:

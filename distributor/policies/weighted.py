@@ -56,15 +56,20 @@ class Weighted:
 
 def _group(group: str, members: Iterable[Demand], state: State, rounds: int) -> Party:
     """A tenant as one party: it wants what its queues want."""
-    moving = [demand for demand in members if demand.weight > 0]
-    weight = max((demand.group_weight for demand in moving), default=0)
-    return Party(group, sum(demand.depth for demand in moving), weight, _account(state.groups, group, rounds))
+    wants = weight = 0
+    for demand in members:
+        if demand.weight > 0:
+            wants += demand.depth
+            weight = demand.group_weight
+    return Party(group, wants, weight, _account(state.groups, group, rounds))
 
 
 def _within(
     members: Sequence[Demand], room: int, state: State, rounds: int
 ) -> tuple[dict[str, Portion], int]:
     """The part of one group: to the urgent first, and to the others their tenth at least."""
+    if len(members) == 1:
+        return {members[0].queue: Portion(room, 0)}, 0
     urgent = [_party(demand, state, rounds) for demand in members if demand.urgent]
     others = [_party(demand, state, rounds) for demand in members if not demand.urgent]
     for_urgent, for_others = _waiting(urgent), _waiting(others)
@@ -101,4 +106,4 @@ def _accounts(
 
 def _owe(accounts: dict[str, Account], key: str, count: int, rounds: int) -> None:
     account = _account(accounts, key, rounds)
-    accounts[key] = replace(account, owed=account.owed + count * MESSAGE)
+    accounts[key] = Account(account.owed + count * MESSAGE, account.served)
