@@ -53,3 +53,22 @@ class Grant:
         """Keep the first reason: what follows it is its consequence."""
         if self.reason is None:
             self.reason, self.text, self.code = reason, text, code
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a grant: `moved` are in the target and gone from the source, the rest is still there.
+
+    Where the connection was lost or dropped, or the broker closed the channel, the last acknowledgements may be lost
+    with it: then some of the `moved` are in the source once more, or have been moved a second time and count twice.
+    """
+
+    source: str
+    asked: int
+    moved: int
+    reason: Reason
+    text: str = ""
+    code: int = 0
+    size: int = 0
+    redelivered: int = 0
+    staged_at: int | None = None

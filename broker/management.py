@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from raquo.broker.errors import ManagementError
-from raquo.broker.management_answers import ConsumerInfo, Overview, QueueDetails, QueueInfo
+from raquo.broker.errors import AccessRefused, ManagementError
+from raquo.broker.management_answers import ConsumerInfo, Overview, PolicyInfo, QueueDetails, QueueInfo
 from raquo.broker.management_http import ManagementHttp
 from raquo.broker.url import BrokerUrl, Tls
 
-__all__ = ["ConsumerInfo", "ManagementClient", "Overview", "QueueDetails", "QueueInfo"]
+__all__ = ["ConsumerInfo", "ManagementClient", "Overview", "PolicyInfo", "QueueDetails", "QueueInfo"]
 
 _CHEAP = {
     "disable_stats": "true",
@@ -100,6 +100,16 @@ class ManagementClient:
     def consumers(self) -> list[ConsumerInfo]:
         """Every consumer in the virtual host."""
         return [ConsumerInfo.read(entry) for entry in self._http.get_list("consumers", self._vhost)]
+
+    def policies(self) -> list[PolicyInfo]:
+        """The policies of the virtual host, operators' included, as far as this user may see them."""
+        return [PolicyInfo.read(entry) for kind in ("policies", "operator-policies") for entry in self._permitted(kind)]
+
+    def _permitted(self, kind: str) -> list[dict[str, Any]]:
+        try:
+            return self._http.get_list(kind, self._vhost)
+        except (ManagementError, AccessRefused):
+            return []
 
     def _count(self) -> int:
         """About how many queues there are: a page of one says it without listing them."""

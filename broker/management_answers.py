@@ -4,6 +4,7 @@ Keys differ between releases and kinds of queue (a stream has no `messages`, a q
 `exclusive`), so everything but the name is optional, and None means that the broker did not say.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,11 @@ class QueueInfo:
     delivery_limit: int | None = None
     state: str | None = None
 
+    @property
+    def max_length(self) -> int | None:
+        """How many messages it may hold by its own argument."""
+        return _whole(self.arguments.get("x-max-length"))
+
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> "QueueInfo":
         """From the API's JSON, whatever is missing in it."""
@@ -37,7 +43,9 @@ class QueueDetails(QueueInfo):
 
     policy: str | None = None
     policy_definition: Mapping[str, Any] = field(default_factory=dict)
+    policy_known: bool = True  # of a new queue the statistics tell its policy only after some seconds
     consumers: int | None = None
+    consumed_per_second: float | None = None  # by the broker's own statistics, some seconds old
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> "QueueDetails":
@@ -46,8 +54,38 @@ class QueueDetails(QueueInfo):
             **_queue_fields(entry),
             policy=entry.get("policy") or None,
             policy_definition=_mapping(entry.get("effective_policy_definition")),
+            policy_known="effective_policy_definition" in entry,
             consumers=_whole(entry.get("consumers")),
+            consumed_per_second=_consumption(_mapping(entry.get("message_stats"))),
         )
+
+    @property
+    def max_length(self) -> int | None:
+        """How many messages it may hold by its own argument or policy, whichever is less."""
+        limits = (self.arguments.get("x-max-length"), self.policy_definition.get("max-length"))
+        return min((limit for limit in limits if isinstance(limit, int)), default=None)
+
+
+@dataclass(frozen=True)
+class PolicyInfo:
+    """One policy, and which names it is for."""
+
+    name: str
+    pattern: str = ""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> "PolicyInfo":
+        """From the API's JSON, whatever is missing in it."""
+        pattern = str(entry.get("pattern", ""))
+        return cls(str(entry.get("name", "")), pattern, _mapping(entry.get("definition")))
+
+    def may_apply_to(self, queue: str) -> bool:
+        """Whether its pattern matches; one that Python cannot read matches everything, to be on the safe side."""
+        try:
+            return re.search(self.pattern, queue) is not None
+        except re.error:
+            return True
 
 
 @dataclass(frozen=True)
@@ -99,6 +137,13 @@ def _queue_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
         "delivery_limit": _whole(entry.get("delivery_limit")),
         "state": entry.get("state"),
     }
+
+
+def _consumption(statistics: Mapping[str, Any]) -> float | None:
+    """What left the queue for good: acknowledged, or delivered to somebody who need not."""
+    kinds = (_mapping(statistics.get(f"{kind}_details")) for kind in ("ack", "deliver_no_ack", "get_no_ack"))
+    rates = [rate for kind in kinds if isinstance(rate := kind.get("rate"), int | float)]
+    return float(sum(rates)) if rates else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -23,10 +23,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from raquo.broker.errors import BrokerError
-from raquo.broker.grant import Grant, Reason, Waiting
+from raquo.broker.grant import Grant, Outcome, Reason, Waiting
 from raquo.broker.link import Link
 from raquo.broker.splice_channel import SpliceChannel
 from raquo.broker.url import Urls, parse_urls
+
+__all__ = ["Limits", "Mover", "Outcome"]
 
 _REMEMBERED_SIZES = 10_000
 _NEVER = float("inf")
@@ -52,25 +54,6 @@ class Limits:
     def patience(self, waiting: Waiting) -> float:
         """How long a channel may wait for that."""
         return {Waiting.DELIVERY: self.idle, Waiting.CONFIRM: self.confirm, Waiting.ANSWER: self.answer}[waiting]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a grant: `moved` are in the target and gone from the source, the rest is still there.
-
-    Where the connection was lost or dropped, or the broker closed the channel, the last acknowledgements may be lost
-    with it: then some of the `moved` are in the source once more, or have been moved a second time and count twice.
-    """
-
-    source: str
-    asked: int
-    moved: int
-    reason: Reason
-    text: str = ""
-    code: int = 0
-    size: int = 0
-    redelivered: int = 0
-    staged_at: int | None = None
 
 
 class Mover:

@@ -1,0 +1,78 @@
+"""What every command shares: its options, how configuration is loaded for it, and how it fails."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from raquo.distributor.config import Config
+from raquo.distributor.config_sources import load
+from raquo.distributor.errors import BadConfiguration
+from raquo.mutators.errors import RaquoError
+
+FAILED, MISUSED = 1, 2
+
+
+class Output(StrEnum):
+    """For people, or for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="The configuration file; else RAQUO_CONFIG, ./raquo.toml, …")
+]
+UrlOption = Annotated[str | None, typer.Option("--url", help="The broker's URL, over what the configuration says.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="A table for people or JSON for programs.")]
+ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why, for the log; asked for on a terminal.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def load_config(config: Path | None, url: str | None) -> Config:
+    """The configuration in force for a command."""
+    flags: dict[str, Any] = {"broker": {"url": url}} if url else {}
+    return load(config, flags=flags).config
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """What goes wrong is one line on stderr, and an exit code."""
+    try:
+        yield
+    except BadConfiguration as error:
+        fail(str(error), MISUSED)
+    except RaquoError as error:
+        fail(str(error), FAILED)
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+
+
+def fail(text: str, code: int) -> None:
+    """Say why, and end."""
+    typer.echo(f"raquo: {' '.join(text.split())}", err=True)
+    raise typer.Exit(code)
+
+
+def asked_reason(reason: str | None) -> str:
+    """The reason given, or typed on a terminal."""
+    if reason:
+        return reason
+    if sys.stdin.isatty():
+        return str(typer.prompt("Why? (for the log)"))
+    fail("say why, with --reason", MISUSED)
+    return ""
+
+
+def confirmed(question: str, yes: bool) -> None:
+    """Ask before something that cannot be undone; without a terminal `--yes` is needed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        fail(f"{question} Say so with --yes", MISUSED)
+    typer.confirm(question, abort=True)

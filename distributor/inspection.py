@@ -1,0 +1,79 @@
+"""A closer look at targets: their own limits, their consumers, how fast they are consumed.
+
+The cheap listing does not tell policies, consumers or rates. A target is looked at before it is first served, because a
+policy may limit its length and the broker would throw away what is too much, and once a minute from then on; one that
+others keep full every second, because its consumption decides what staging gets.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from raquo.broker.errors import ManagementError
+from raquo.broker.management import ManagementClient, PolicyInfo, QueueDetails
+
+Answer = TypeVar("Answer")
+
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What was found; None for the queue: there is none."""
+
+    queue: QueueDetails | None
+    max_length: int | None = None  # its own, by argument or policy
+    unlimited_prefetch: bool = False
+
+
+class Inspector:
+    """Asks the management API about single queues, one call at a time."""
+
+    def __init__(self, management: ManagementClient) -> None:
+        self._management = management
+        self._thread = ThreadPoolExecutor(1, "raquo-inspection")
+
+    async def targets(self, names: Iterable[str]) -> dict[str, Inspected]:
+        """What each of them is; raises `BrokerError` where the API does not answer."""
+        wanted = list(names)
+        return await self._in_thread(lambda: self._inspect(wanted))
+
+    async def queue(self, name: str) -> QueueDetails | None:
+        """One queue, or None where there is none."""
+        return await self._in_thread(lambda: self._details(name))
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._management.close()
+
+    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    def _inspect(self, names: list[str]) -> dict[str, Inspected]:
+        greedy = {one.queue for one in self._management.consumers() if not one.prefetch}
+        policies = self._management.policies()
+        found = {name: self._details(name) for name in names}
+        return {
+            name: Inspected(queue, own_max_length(queue, policies), name in greedy) for name, queue in found.items()
+        }
+
+    def _details(self, name: str) -> QueueDetails | None:
+        try:
+            return self._management.queue(name)
+        except ManagementError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+
+
+def own_max_length(queue: QueueDetails | None, policies: Iterable[PolicyInfo]) -> int | None:
+    """How long the broker lets it become; of a new queue whose policy is not told yet, by any that may apply."""
+    if queue is None:
+        return None
+    limits = [queue.max_length]
+    if not queue.policy_known:
+        limits += [policy.definition.get("max-length") for policy in policies if policy.may_apply_to(queue.name)]
+    return min((limit for limit in limits if isinstance(limit, int)), default=None)

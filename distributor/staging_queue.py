@@ -1,0 +1,176 @@
+"""What is remembered of one staging queue between rounds: its depth, what is on its way, and how its grants went.
+
+A queue whose grants fail is left out for a while, longer each time, so that no share is reserved for it in vain and its
+failures are not repeated in every round. The first success ends that.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from raquo.broker.depths import Depth
+from raquo.distributor.capacity import Belief
+from raquo.distributor.policy import NORMAL_WEIGHT, Demand
+from raquo.distributor.recent import RecentCount
+from raquo.distributor.snapshot import Staging
+from raquo.distributor.status import QueueState, StagingStatus
+from raquo.distributor.transport import Outcome, Reason
+
+_FIRST_BACK_OFF = 0.25
+_NOT_PERMITTED = 403
+
+
+class Trouble(NamedTuple):
+    """Why a grant failed: a code for programs, words for people, and how long it may be left alone at most."""
+
+    code: str
+    text: str
+    longest: float
+
+
+class Weights(NamedTuple):
+    """In thousandths: of the tenant between tenants, of the queue within its tenant."""
+
+    tenant: int = NORMAL_WEIGHT
+    queue: int = NORMAL_WEIGHT
+
+
+class StagingQueue:
+    """One staging queue of a target."""
+
+    def __init__(self, staging: Staging, weights: Weights, by_queue: bool) -> None:
+        self.staging = staging
+        self.weights = weights
+        self.depth = 0
+        self.read_at = float("-inf")
+        self.granted = 0  # on its way now
+        self.moved = 0
+        self.trouble: Trouble | None = None
+        self.retry_at = float("-inf")
+        self._by_queue = by_queue
+        self._belief = Belief()
+        self._failures = 0
+        self._recent: RecentCount | None = None  # most staging queues are idle
+        self._head_staged_at: float | None = None  # of the last message seen at the head; clock of the wall
+        self._waiting_since: float | None = None
+
+    @property
+    def group(self) -> str:
+        """Who shares with the others: the tenant, or the queue itself."""
+        return self.staging.queue if self._by_queue else self.staging.tenant_key
+
+    @property
+    def held_back(self) -> bool:
+        """Whether a weight of 0 keeps everything here."""
+        return not (self.weights.tenant and self.weights.queue)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is worth a look in every round."""
+        return self.depth > 0 or self.granted > 0 or self._belief.doubtful
+
+    def demand(self, now: float) -> Demand | None:
+        """What it asks for now; None while it is empty, on its way, or left out."""
+        if self.depth <= 0 or self.granted or now < self.retry_at or self.held_back:
+            return None
+        tenant, queue = self.weights
+        if self._by_queue:
+            tenant, queue = queue, NORMAL_WEIGHT
+        return Demand(self.staging.queue, self.group, self.depth, queue, tenant, self.staging.urgent)
+
+    def read(self, reading: Depth, now: float) -> None:
+        """Its depth was read."""
+        self.depth = self._belief.read(reading, now, self.staging.type == "quorum").ready
+        self.read_at = now
+        if not self.depth:
+            self._waiting_since = self._head_staged_at = None
+        elif self._waiting_since is None:
+            self._waiting_since = now
+
+    def rung(self, now: float) -> None:
+        """Somebody says that it has a message."""
+        if not self.depth:
+            self.depth, self._waiting_since = 1, now
+
+    def settle(self, outcome: Outcome, now: float) -> None:
+        """A grant ended; what it moved is not here any more."""
+        self.granted = max(0, self.granted - outcome.asked)
+        self.depth = max(0, self.depth - outcome.moved)
+        if outcome.staged_at is not None:
+            self._head_staged_at = outcome.staged_at / 1000
+        if outcome.moved:
+            self.moved += outcome.moved
+            self._recent = self._recent or RecentCount()
+            self._recent.add(outcome.moved, now)
+        if outcome.moved < outcome.asked and outcome.reason is Reason.UNDER_FULL:
+            self.read_at = float("-inf")
+        trouble = trouble_of(outcome)
+        if trouble:
+            self.fail(trouble, now)
+        else:
+            self._failures, self.trouble, self.retry_at = 0, None, float("-inf")
+
+    def fail(self, trouble: Trouble, now: float) -> None:
+        """Leave it out for a while, longer each time."""
+        self.trouble = trouble
+        self.retry_at = now + min(trouble.longest, _FIRST_BACK_OFF * 2.0 ** min(self._failures, 20))
+        self._failures += 1
+
+    def moved_lately(self, now: float) -> int:
+        """How many in the last minute."""
+        return self._recent.total(now) if self._recent else 0
+
+    def status(self, now: float, wall: float, moved_lately: int, hold: Mapping[str, str | None]) -> StagingStatus:
+        """As users see it; `hold` is why the target takes nothing, if it does not."""
+        lately = self.moved_lately(now)
+        state, reason, text = self._state(now, hold)
+        weight = self.weights.queue if self._by_queue else self.weights.tenant * self.weights.queue / NORMAL_WEIGHT
+        return StagingStatus(
+            queue=self.staging.queue,
+            tenant=self.staging.tenant,
+            depth=self.depth,
+            weight=weight / NORMAL_WEIGHT,
+            moved=self.moved,
+            moved_1m=lately,
+            share_1m=lately / moved_lately if moved_lately else 0.0,
+            oldest_age_seconds=self._oldest(now, wall),
+            state=state,
+            reason=reason,
+            reason_text=text,
+        )
+
+    def _state(self, now: float, hold: Mapping[str, str | None]) -> tuple[QueueState, str | None, str | None]:
+        if not self.depth and not self.granted:
+            return QueueState.EMPTY, None, None
+        if self.held_back:
+            return QueueState.HELD, "weight_zero", "its weight is 0"
+        if self.trouble and (now < self.retry_at or not self.granted):
+            return QueueState.HELD, self.trouble.code, self.trouble.text
+        if self.granted:
+            return QueueState.MOVING, None, None
+        reason = hold.get("reason")
+        held = reason is not None and reason not in ("no_room", "direct_producers")
+        return (QueueState.HELD if held else QueueState.WAITING), reason, hold.get("text")
+
+    def _oldest(self, now: float, wall: float) -> float | None:
+        """No message here is older than the last head that was seen; without one, we know since when some wait."""
+        if not self.depth:
+            return None
+        if self._head_staged_at is not None:
+            return max(0.0, wall - self._head_staged_at)
+        return now - self._waiting_since if self._waiting_since is not None else None
+
+
+def trouble_of(outcome: Outcome) -> Trouble | None:
+    """What an outcome says against its queue; what concerns the whole target or connection is not here."""
+    reason, text = outcome.reason, outcome.text
+    if reason is Reason.UNMOVABLE:
+        return Trouble("unmovable", f"the first message cannot be published: {text}", 60.0)
+    if reason is Reason.REFUSED:
+        return Trouble("refused", "the target refuses more messages", 5.0)
+    if outcome.code == _NOT_PERMITTED:
+        return Trouble("not_permitted", text, 60.0)
+    if reason is Reason.CHANNEL_CLOSED:
+        return Trouble("channel_closed", text, 60.0)
+    if reason is Reason.UNDER_FULL and not outcome.moved:
+        return Trouble("nothing_delivered", "the broker delivers nothing from it: another consumer holds it", 5.0)
+    return None

@@ -1,0 +1,118 @@
+"""Room, belief, consumption and the floor."""
+
+from raquo.broker.depths import Depth
+from raquo.distributor.capacity import (
+    FULL_FOR,
+    Belief,
+    Bounds,
+    Consumption,
+    Floor,
+    own_room,
+    pause_between_rounds,
+    room,
+)
+
+
+def test_room_is_what_is_left_of_the_length_after_ready_and_granted_messages() -> None:
+    assert room(Bounds(1000), ready=300, in_flight=100) == 600
+
+
+def test_room_is_never_below_nothing() -> None:
+    assert room(Bounds(1000), ready=5000, in_flight=0) == 0
+
+
+def test_unacked_messages_take_no_room_unless_somebody_wants_that() -> None:
+    assert room(Bounds(1000), ready=0, in_flight=0, unacked=900) == 1000
+    assert room(Bounds(1000, max_unacked=1000), ready=50, in_flight=20, unacked=900) == 30
+
+
+def test_less_than_the_least_room_is_none() -> None:
+    assert room(Bounds(1000, min_room=50), ready=951, in_flight=0) == 0
+    assert room(Bounds(1000, min_room=50), ready=950, in_flight=0) == 50
+
+
+def test_the_targets_own_length_is_never_exceeded() -> None:
+    assert room(Bounds(1000, own_max_length=500), ready=450, in_flight=20) == 30
+    assert own_room(Bounds(1000, own_max_length=500), ready=600, in_flight=0) == 0
+
+
+def test_an_empty_quorum_queue_without_consumers_is_believed_at_the_second_look() -> None:
+    belief = Belief()
+    belief.read(Depth(1000, 3), now=0.0, quorum=True)
+    assert belief.read(Depth(0, 0), now=1.0, quorum=True) == Depth(1000, 3)
+    assert belief.doubtful
+    assert belief.read(Depth(0, 0), now=1.1, quorum=True) == Depth(1000, 3)
+    assert belief.read(Depth(0, 0), now=1.31, quorum=True) == Depth(0, 0)
+    assert not belief.doubtful
+
+
+def test_a_zero_with_consumers_is_a_real_zero() -> None:
+    belief = Belief()
+    belief.read(Depth(1000, 3), now=0.0, quorum=True)
+    assert belief.read(Depth(0, 3), now=1.0, quorum=True) == Depth(0, 3)
+
+
+def test_a_classic_queue_is_believed_at_once() -> None:
+    belief = Belief()
+    belief.read(Depth(1000, 0), now=0.0, quorum=False)
+    assert belief.read(Depth(0, 0), now=0.1, quorum=False) == Depth(0, 0)
+
+
+def test_consumption_is_what_left_of_what_was_there_and_was_put_in() -> None:
+    consumption = Consumption()
+    consumption.read(100, now=0.0)
+    consumption.moved(50)
+    consumption.read(100, now=1.0)
+    assert consumption.per_second == 50.0
+
+
+def test_what_the_broker_tells_of_consumption_is_believed_for_a_while() -> None:
+    consumption = Consumption()
+    consumption.read(100, now=0.0)
+    consumption.told(200.0, now=0.5)
+    consumption.read(100, now=1.0)
+    assert consumption.per_second == 200.0
+    consumption.read(100, now=20.0)
+    assert consumption.per_second == 0.0
+
+
+def test_the_floor_opens_when_others_have_kept_the_target_full_for_a_while() -> None:
+    floor = Floor(0.5)
+    over_full = Depth(1500, 4)
+    assert floor.allows(0.0, over_full, 1000, 100.0) == 0
+    assert floor.allows(FULL_FOR - 0.125, over_full, 1000, 80.0) == 0
+    assert floor.allows(FULL_FOR + 0.125, over_full, 1000, 80.0) == 10  # half of eighty a second, for a quarter
+    floor.spend(10)
+    assert floor.allows(FULL_FOR + 0.25, over_full, 1000, 80.0) == 5
+
+
+def test_the_floor_is_a_message_a_second_at_least() -> None:
+    floor = Floor(0.5)
+    floor.allows(0.0, Depth(1500, 1), 1000, None)
+    floor.allows(FULL_FOR, Depth(1500, 1), 1000, None)
+    assert floor.allows(FULL_FOR + 1.01, Depth(1500, 1), 1000, None) == 1
+
+
+def test_the_floor_is_closed_while_nobody_consumes() -> None:
+    floor = Floor(0.5)
+    for now in (0.0, 10.0, 20.0):
+        assert floor.allows(now, Depth(1500, 0), 1000, 100.0) == 0
+
+
+def test_a_target_that_is_just_full_is_full_through_us_and_has_no_floor() -> None:
+    floor = Floor(0.5)
+    for now in (0.0, 10.0, 20.0):
+        assert floor.allows(now, Depth(1000, 4), 1000, 100.0) == 0
+
+
+def test_a_share_of_nothing_closes_the_floor() -> None:
+    floor = Floor(0.0)
+    for now in (0.0, 10.0, 20.0):
+        assert floor.allows(now, Depth(1500, 4), 1000, 100.0) == 0
+
+
+def test_rounds_come_when_a_tenth_of_the_target_is_consumed() -> None:
+    assert pause_between_rounds(1000, 1000.0, consumers=5) == 0.1
+    assert pause_between_rounds(1000, 50_000.0, consumers=5) == 0.02
+    assert pause_between_rounds(1000, 1.0, consumers=5) == 1.0
+    assert pause_between_rounds(1000, 1000.0, consumers=0) == 1.0
