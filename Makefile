@@ -15,8 +15,8 @@ BROKER_TESTS := $(wildcard tests/integration tests/faults)
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-run: $(VENV)/ready deploy-rabbitmq ## a private RabbitMQ until Ctrl-C (the distributor is the next release)
-	@$(VENV)/bin/python -m raquo.broker.local $(if $(SECONDS_TO_RUN),--seconds $(SECONDS_TO_RUN))
+run: $(VENV)/ready deploy-rabbitmq ## try it: a private RabbitMQ, the distributor, demo tenants and workers, until Ctrl-C
+	@$(VENV)/bin/raquo dev $(if $(SECONDS_TO_RUN),--seconds $(SECONDS_TO_RUN))
 
 test: check deploy-rabbitmq ## everything: linters, types, import rules, all tests on a real RabbitMQ
 	$(PYTEST)

@@ -10,24 +10,18 @@ A contender is a module with `run(stopwatch, **job)`. It calls `stopwatch.connec
 import json
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-_PROJECT = Path(__file__).resolve().parent.parent
+from benchmarks.child import ContenderFailed, ended_after, hear, say, started
+
+__all__ = ["ContenderFailed", "Measured", "Stopwatch", "measure_apart"]
+
 _TO_GET_READY = 30.0
-
-
-class ContenderFailed(RuntimeError):
-    """A contender did not do its job, or not in time."""
 
 
 @dataclass(frozen=True)
@@ -58,50 +52,13 @@ class Stopwatch:
 
 def measure_apart(module: str, job: dict[str, Any], deadline: float) -> Measured:
     """Run `module` on `job` in a process of its own; it is ended when `deadline` seconds have passed."""
-    with tempfile.TemporaryFile("w+") as complaints, _started(module, complaints) as process:
-        with _ended_after(process, _TO_GET_READY):
-            _say(process, json.dumps(job))
-            _hear(process, complaints)
-        with _ended_after(process, deadline):
-            _say(process, "go")
-            return Measured(**json.loads(_hear(process, complaints)))
-
-
-@contextmanager
-def _started(module: str, complaints: IO[str]) -> "Iterator[subprocess.Popen[str]]":
-    command = [sys.executable, "-m", "benchmarks.apart", module]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=_PROJECT, stdin=pipe, stdout=pipe, stderr=complaints, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@contextmanager
-def _ended_after(process: "subprocess.Popen[str]", seconds: float) -> Iterator[None]:
-    timer = threading.Timer(seconds, process.kill)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _say(process: "subprocess.Popen[str]", line: str) -> None:
-    if process.stdin is not None:
-        process.stdin.write(f"{line}\n")
-        process.stdin.flush()
-
-
-def _hear(process: "subprocess.Popen[str]", complaints: IO[str]) -> str:
-    line = process.stdout.readline() if process.stdout is not None else ""
-    if not line:
-        complaints.seek(0)
-        said = complaints.read().strip().splitlines()
-        raise ContenderFailed(said[-1] if said else "it did not end in time")
-    return line
+    with tempfile.TemporaryFile("w+") as complaints, started("benchmarks.apart", module, complaints) as process:
+        with ended_after(process, _TO_GET_READY):
+            say(process, json.dumps(job))
+            hear(process, complaints)
+        with ended_after(process, deadline):
+            say(process, "go")
+            return Measured(**json.loads(hear(process, complaints)))
 
 
 def _cpu_seconds() -> float:

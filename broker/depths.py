@@ -112,6 +112,7 @@ class DepthReader:
             if self._closed:
                 raise BrokerError("this reader of depths is closed")
             if self._connection is None or self._lost.done():
+                self._connection = None  # also if the next one cannot be had
                 self._lost = asyncio.get_running_loop().create_future()
                 self._connection = await connections.connect(
                     self._urls, GatheringConnection, self._name, self._on_lost

@@ -9,23 +9,19 @@ A node that ends before it serves is an error at once, with the errors of its lo
 that somebody took one of its ports in the meantime it is started again on others.
 """
 
-import argparse
 import atexit
 import base64
 import json
 import os
 import re
 import shutil
-import signal
 import socket
-import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
 from raquo.broker.errors import LocalBrokerError
 from raquo.broker.local_container import ContainerNode, engine_answers
@@ -166,6 +162,17 @@ class LocalBroker:
         """Run rabbitmqctl on it and return what it printed."""
         return self.node.ctl(*arguments)
 
+    def adopt(self, name: str, leader: int) -> None:
+        """Let a process that leads a group of its own end with a node that runs as processes, however we end."""
+        self._adopted(name).write_text(str(leader))
+
+    def disown(self, name: str) -> None:
+        """That process has ended."""
+        self._adopted(name).unlink(missing_ok=True)
+
+    def _adopted(self, name: str) -> Path:
+        return self.directory / f"{name}.pid"  # a node's keeper ends every group whose leader stands in such a file
+
     def _start_anew(self) -> None:
         atexit.register(self.stop)
         for attempt in range(1, _TRIES + 1):
@@ -204,43 +211,3 @@ def _version(management_url: str) -> str:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(request, timeout=5) as answer:
         return str(json.load(answer)["rabbitmq_version"])
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a private broker until Ctrl-C, SIGTERM, or the given number of seconds."""
-    parser = argparse.ArgumentParser(prog="python -m raquo.broker.local", description=main.__doc__)
-    parser.add_argument("--seconds", type=float, help="stop by itself after that time")
-    seconds = parser.parse_args(arguments).seconds
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        _run(seconds)
-    except KeyboardInterrupt:
-        _say("Stopped.")
-    except LocalBrokerError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
-def _run(seconds: float | None) -> None:
-    _say("Starting a private RabbitMQ …")
-    with LocalBroker() as broker:
-        _say(f"RabbitMQ {broker.version} serves, on this machine only, until Ctrl-C.")
-        _say(f"  AMQP        {broker.url}")
-        _say(f"  Management  {broker.management_url} (user guest, password guest)")
-        _say("The distributor is not part of this release yet: nothing empties staging queues.")
-        threading.Event().wait(seconds)
-    _say("Stopped.")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,11 +13,26 @@ from types import TracebackType
 from typing import Any
 
 from raquo.broker.errors import AccessRefused, ManagementError
-from raquo.broker.management_answers import ConsumerInfo, Overview, PolicyInfo, QueueDetails, QueueInfo
+from raquo.broker.management_answers import (
+    ConsumerInfo,
+    Overview,
+    PolicyInfo,
+    QueueDetails,
+    QueueInfo,
+    VhostLimits,
+)
 from raquo.broker.management_http import ManagementHttp
 from raquo.broker.url import BrokerUrl, Tls
 
-__all__ = ["ConsumerInfo", "ManagementClient", "Overview", "PolicyInfo", "QueueDetails", "QueueInfo"]
+__all__ = [
+    "ConsumerInfo",
+    "ManagementClient",
+    "Overview",
+    "PolicyInfo",
+    "QueueDetails",
+    "QueueInfo",
+    "VhostLimits",
+]
 
 _CHEAP = {
     "disable_stats": "true",
@@ -27,6 +42,7 @@ _CHEAP = {
 }
 _PAGE_ABOVE = 50_000
 _PAGE_SIZE = 500  # the largest that the API allows
+_ALARM = 503
 
 
 class ManagementClient:
@@ -103,7 +119,25 @@ class ManagementClient:
 
     def policies(self) -> list[PolicyInfo]:
         """The policies of the virtual host, operators' included, as far as this user may see them."""
-        return [PolicyInfo.read(entry) for kind in ("policies", "operator-policies") for entry in self._permitted(kind)]
+        return [
+            PolicyInfo.read(entry, operator=kind == "operator-policies")
+            for kind in ("policies", "operator-policies")
+            for entry in self._permitted(kind)
+        ]
+
+    def limits(self) -> VhostLimits:
+        """How much the virtual host may have."""
+        return VhostLimits.read(self._http.get_list("vhost-limits", self._vhost))
+
+    def alarmed(self) -> bool:
+        """Whether a node has a memory or disk alarm, and so takes no messages."""
+        try:
+            self._http.get_object("health", "checks", "alarms")
+        except ManagementError as error:
+            if error.status != _ALARM:
+                raise
+            return True
+        return False
 
     def _permitted(self, kind: str) -> list[dict[str, Any]]:
         try:

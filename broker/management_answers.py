@@ -5,7 +5,7 @@ Keys differ between releases and kinds of queue (a stream has no `messages`, a q
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,19 +73,36 @@ class PolicyInfo:
     name: str
     pattern: str = ""
     definition: Mapping[str, Any] = field(default_factory=dict)
+    apply_to: str = "all"
+    priority: int = 0
+    operator: bool = False  # an operator's: it holds beside the policy of the queue's owner
 
     @classmethod
-    def read(cls, entry: Mapping[str, Any]) -> "PolicyInfo":
+    def read(cls, entry: Mapping[str, Any], operator: bool = False) -> "PolicyInfo":
         """From the API's JSON, whatever is missing in it."""
-        pattern = str(entry.get("pattern", ""))
-        return cls(str(entry.get("name", "")), pattern, _mapping(entry.get("definition")))
+        return cls(
+            name=str(entry.get("name", "")),
+            pattern=str(entry.get("pattern", "")),
+            definition=_mapping(entry.get("definition")),
+            apply_to=str(entry.get("apply-to") or "all"),
+            priority=_whole(entry.get("priority")) or 0,
+            operator=operator,
+        )
 
     def may_apply_to(self, queue: str) -> bool:
-        """Whether its pattern matches; one that Python cannot read matches everything, to be on the safe side."""
+        """Whether its pattern matches; one that Python cannot read matches everything, to be on the safe side.
+
+        The broker compares bytes: `»` is two of them, and a `.` stands for one.
+        """
         try:
-            return re.search(self.pattern, queue) is not None
+            return re.search(self.pattern.encode(), queue.encode()) is not None
         except re.error:
             return True
+
+    def is_for(self, queue: QueueInfo) -> bool:
+        """Whether it is one for queues of this name and type."""
+        kinds = {"all", "queues", "streams" if queue.type == "stream" else f"{queue.type}_queues"}
+        return self.apply_to in kinds and self.may_apply_to(queue.name)
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,21 @@ class Overview:
         """From the API's JSON, whatever is missing in it."""
         names = ("rabbitmq_version", "cluster_name", "node")
         return cls(*(str(entry.get(name, "")) for name in names))
+
+
+@dataclass(frozen=True)
+class VhostLimits:
+    """How much of something a virtual host may have; None: as much as it likes."""
+
+    max_queues: int | None = None
+    max_connections: int | None = None
+
+    @classmethod
+    def read(cls, entries: Sequence[Mapping[str, Any]]) -> "VhostLimits":
+        """From the API's JSON: one entry where there are limits, else none; a negative limit is none."""
+        limits = _mapping(entries[0].get("value")) if entries else {}
+        found = (_whole(limits.get(key)) for key in ("max-queues", "max-connections"))
+        return cls(*(None if limit is None or limit < 0 else limit for limit in found))
 
 
 def _queue_fields(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,13 @@ what is staged gets a share of the measured consumption all the same, at least a
 **Belief.** A quorum queue whose leader does not answer in time is reported as empty and without consumers. Such a zero
 is believed when a second reading 300 ms later says the same; until then the last value stands. A zero with consumers
 is a real one.
+
+**Unacked** messages are told by listings only, which are old: a tenth of a second for classic queues, up to five for
+quorum queues. Who caps them (`max_unacked`) must not put in twice what a listing does not show yet, so everything that
+was moved since the moment the listing speaks of is taken to be there still.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 from raquo.broker.depths import Depth
@@ -22,6 +27,7 @@ _SMOOTHING = 1.0  # seconds: a change in consumption is believed in about this t
 _TOLD_FOR = 10.0
 _AT_LEAST = 1.0  # messages a second
 _BURST = 0.25  # seconds: how much of the floor may gather between rounds
+_LAG = {"classic": 0.2, "quorum": 5.0}  # seconds: how old the figures of a listing may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,29 @@ class Belief:
     def doubtful(self) -> bool:
         """Whether a second look is due."""
         return self._doubted_since is not None
+
+
+class Held:
+    """How many messages of a target are unacked, by the last listing and by what was moved since."""
+
+    def __init__(self) -> None:
+        self._total: int | None = None
+        self._moved: deque[tuple[float, int]] = deque()
+
+    def listed(self, total: int | None, now: float, queue_type: str) -> None:
+        """A listing says so: ready and unacked together."""
+        self._total = total
+        since = now - _LAG.get(queue_type, 0.0)
+        while self._moved and self._moved[0][0] < since:
+            self._moved.popleft()
+
+    def moved(self, count: int, now: float) -> None:
+        """So many were put in."""
+        self._moved.append((now, count))
+
+    def unacked(self, ready: int) -> int:
+        """How many it can be at the most, if others put nothing in."""
+        return max(0, (self._total or 0) + sum(count for _, count in self._moved) - ready)
 
 
 class Consumption:
@@ -149,9 +178,10 @@ class Floor:
 
 
 def pause_between_rounds(max_length: int, per_second: float | None, consumers: int) -> float:
-    """How long until a tenth of a full target is consumed: 20 ms to a second."""
-    if not consumers:
-        return 1.0
+    """How long until a tenth of a full target is consumed: 20 ms to a second.
+
+    Workers that ask for single messages (`basic.get`) are no consumers; they show by what they take.
+    """
     if not per_second:
-        return 0.1
+        return 0.1 if consumers else 1.0
     return min(1.0, max(0.02, 0.1 * max_length / per_second))

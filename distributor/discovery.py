@@ -21,6 +21,7 @@ from raquo.distributor.snapshot import Snapshot, Staging, snapshot_of, staging_o
 from raquo.distributor.telemetry import Discovered, DiscoveryFailed, Telemetry, Warned
 
 _PART_OF_THE_TIME = 20
+_PART_AT_MOST = 4
 _SOONEST = 0.25  # of the discovery period
 _LONGEST_BACK_OFF = 30.0
 
@@ -115,5 +116,5 @@ class Discovery:
             await asyncio.wait_for(self._soon.wait(), pause)
         except TimeoutError:
             return
-        await asyncio.sleep(min(pause, took))  # bells without end do not make it list without end
+        await asyncio.sleep(min(pause, _PART_AT_MOST * took))  # bells without end do not make it list without end
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from raquo.broker.errors import ManagementError
-from raquo.broker.management import ManagementClient, PolicyInfo, QueueDetails
+from raquo.broker.management import ConsumerInfo, ManagementClient, PolicyInfo, QueueDetails
+from raquo.broker.run import CONSUMER_TAG
+from raquo.mutators.names import MARK, StagingName
 
 Answer = TypeVar("Answer")
 
@@ -32,6 +34,7 @@ class Inspector:
     """Asks the management API about single queues, one call at a time."""
 
     def __init__(self, management: ManagementClient) -> None:
+        self.oddities: tuple[str, ...] = ()  # in words, as of the last look
         self._management = management
         self._thread = ThreadPoolExecutor(1, "raquo-inspection")
 
@@ -53,7 +56,9 @@ class Inspector:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     def _inspect(self, names: list[str]) -> dict[str, Inspected]:
-        greedy = {one.queue for one in self._management.consumers() if not one.prefetch}
+        consumers = self._management.consumers()
+        self.oddities = other_consumers(consumers)
+        greedy = {one.queue for one in consumers if not one.prefetch}
         policies = self._management.policies()
         found = {name: self._details(name) for name in names}
         return {
@@ -67,6 +72,16 @@ class Inspector:
             if error.status == _NOT_FOUND:
                 return None
             raise
+
+
+def other_consumers(consumers: Iterable[ConsumerInfo]) -> tuple[str, ...]:
+    """Who else takes messages out of staging queues, in words."""
+    staging = {one.queue for one in consumers if MARK in one.queue and one.tag != CONSUMER_TAG}
+    return tuple(
+        f"{queue!r} has another consumer (other_consumer): what that one takes is not distributed"
+        for queue in sorted(staging)
+        if StagingName.parse(queue)
+    )
 
 
 def own_max_length(queue: QueueDetails | None, policies: Iterable[PolicyInfo]) -> int | None:

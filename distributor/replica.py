@@ -4,9 +4,11 @@
 | --- | --- |
 | discovery | lists the queues, finds new staging queues |
 | bell | hears from publishers which quiet queue has a message now |
+| newcomers | finds out what queues are that somebody rang for and nobody knows |
 | rotation | reads the depths of idle staging queues, so that no message waits for a bell that was lost |
 | inspection | looks at targets: own limits, prefetch, consumption |
 | missing | declares targets that are missing, where the configuration says so |
+| reaper | deletes staging queues that were empty for long, where the configuration says so |
 | rounds | one loop for each target |
 
 Every loop goes on for ever: what goes wrong in one is told, and tried again later. They share one asyncio loop and no
@@ -14,9 +16,11 @@ locks.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 from raquo.broker.depths import Depth, DepthReader, Reading
@@ -29,7 +33,9 @@ from raquo.distributor.config import Config
 from raquo.distributor.discovery import Discovery
 from raquo.distributor.freshness import Freshness
 from raquo.distributor.inspection import Inspected, Inspector
+from raquo.distributor.newcomers import Newcomers
 from raquo.distributor.policies import POLICIES
+from raquo.distributor.reaper import Reaper
 from raquo.distributor.round import Switches, Target, TargetFacts
 from raquo.distributor.rules import weights_of
 from raquo.distributor.snapshot import Snapshot, Staging
@@ -40,11 +46,12 @@ from raquo.distributor.transport import MakeTransport
 from raquo.mutators.globs import matcher
 from raquo.mutators.names import StagingName
 
+_log = logging.getLogger(__name__)
+
 _INSPECT_EVERY = 60.0
 _WATCH_EVERY = 1.0
 _REST_AFTER = 60.0
 _LONGEST_BACK_OFF = 30.0
-_UNKNOWN_AT_ONCE = 20  # bells for queues that are not known: beyond so many a listing is cheaper
 _ALIVE_WITHIN = 10.0
 
 
@@ -77,7 +84,7 @@ class Replica:
         self._inspector = Inspector(self._management())
         self._inspected: dict[str, Inspected] = {}
         self._bell = WakeListener(urls, self._on_ring)
-        self._unknown: set[str] = set()
+        self._newcomers = Newcomers(self._look_up, self.discovery.soon, self._clock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._turned_at = self._clock()
@@ -89,10 +96,12 @@ class Replica:
         """Begin; nothing here needs the broker to be up yet."""
         self._keep("discovery", lambda: self.discovery.run(self._on_snapshot))
         self._keep("bell", self._bell.listen)
+        self._keep("newcomers", self._newcomers.run)
         self._keep("rotation", lambda: self._freshness.rotate(self._idle, self._on_readings))
         self._keep("inspection", self._inspect_all)
         self._keep("watch", self._watch)
         self._keep("missing", self._declare_missing)
+        self._keep("reaper", Reaper(lambda: self._config, self.targets, self.discovery, self.switches).run)
         self._keep("pulse", self._pulse)
 
     async def look(self) -> None:
@@ -190,6 +199,9 @@ class Replica:
             except BrokerError as error:
                 self._trouble[name] = str(error)
                 self.telemetry.emit(Warned(f"{name}: {error}"))
+            except Exception as error:  # a mistake of ours ends one pass, not the daemon
+                self._trouble[name] = f"{name}: {error!r}"
+                _log.exception("%s failed, and is tried again", name)
             failures = 0 if self._clock() - started > _LONGEST_BACK_OFF else failures + 1
             await asyncio.sleep(min(_LONGEST_BACK_OFF, 0.2 * 2.0 ** min(failures, 20)))
             self._trouble.pop(name, None)
@@ -259,7 +271,7 @@ class Replica:
         by_target = snapshot.by_target()
         for name, target in list(self.targets.items()):
             target.know(by_target.get(name, {}).values(), self._weights(name))
-            target.facts = self._facts(name)
+            target.listed(self._facts(name))
             if not target.queues:
                 self._retire(target)
         if new := by_target.keys() - self.targets.keys():
@@ -269,7 +281,7 @@ class Replica:
         """Serve new targets: look at them first, because their own limits must be known before anything moves."""
         await self._inspect(names)
         by_target = self.discovery.snapshot.by_target()
-        for name in sorted(names - self.targets.keys()):
+        for name in sorted(names & self._inspected.keys() - self.targets.keys()):
             self.targets[name] = self._target(name)
             self.targets[name].know(by_target.get(name, {}).values(), self._weights(name))
         self.begin_serving()
@@ -277,7 +289,8 @@ class Replica:
     def begin_serving(self) -> None:
         """Begin the rounds of targets that have none yet."""
         for name in self.targets.keys() - self._serving.keys():
-            rounds = self._serve(self.targets[name])
+            loop = partial(self._serve, self.targets[name])
+            rounds = self._forever(f"rounds of {name}", loop)
             self._serving[name] = asyncio.create_task(rounds, name=f"raquo rounds of {name}")
 
     def _retire(self, target: Target) -> None:
@@ -307,6 +320,8 @@ class Replica:
             self.telemetry.emit(Warned(f"targets are served by what is known of them: {error}"))
         for name in names & self.targets.keys():
             self.targets[name].facts = self._facts(name)
+        for text in self._inspector.oddities:
+            self.telemetry.emit(Warned(text))
 
     def _facts(self, name: str) -> TargetFacts:
         """What is configured, what the listing says, and what a closer look found."""
@@ -326,6 +341,7 @@ class Replica:
             by_queue=settings.fair_by == "queue",
             unlimited_prefetch=inspected.unlimited_prefetch,
             unacked=listed.unacked if listed else None,
+            total=listed.messages if listed else None,
         )
 
     def _weights(self, target: str) -> Callable[[Staging], Weights]:
@@ -356,30 +372,19 @@ class Replica:
         target = self.targets.get(name.target)
         if target is not None and target.ring(queue):
             return
-        self._unknown.add(queue)
-        if len(self._unknown) == 1:
-            self._later(self._look_up())
+        self._newcomers.hear(queue)
 
-    async def _look_up(self) -> None:
-        """What are these queues? A few are asked for by name, for many a listing is cheaper."""
-        try:
-            if len(self._unknown) > _UNKNOWN_AT_ONCE:
-                self.discovery.soon()
-                return
-            found = [await self._inspector.queue(queue) for queue in sorted(self._unknown)]
-        finally:
-            self._unknown.clear()
-        for info in found:
-            if info is not None and (staging := self.discovery.learn(info)):
-                await self._learn(staging)
-
-    async def _learn(self, staging: Staging) -> None:
+    async def _look_up(self, queue: str) -> None:
+        info = await self._inspector.queue(queue)
+        staging = self.discovery.learn(info) if info else None
+        if staging is None:
+            return
         name = staging.name.target
         if name not in self.targets:
             await self._begin({name})
-        target = self.targets[name]
-        target.learn(staging, self._weights(name))
-        target.ring(staging.queue)
+        if target := self.targets.get(name):
+            target.learn(staging, self._weights(name))
+            target.ring(queue)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it beside everything else; where the broker does not answer, the next discovery does it again."""

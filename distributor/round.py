@@ -55,6 +55,7 @@ class TargetFacts:
     by_queue: bool = False
     unlimited_prefetch: bool = False
     unacked: int | None = None
+    total: int | None = None  # ready and unacked at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Target:
         self._now, self._wall = clocks
         self._busy: dict[str, StagingQueue] = {}
         self._belief = capacity.Belief()
+        self._held = capacity.Held()
         self._state = State()
         self._late: set[asyncio.Task[None]] = set()
         self._failures = 0
@@ -113,6 +115,11 @@ class Target:
             own = self.learn(one, weights)
             if one.depth and not own.depth:
                 self.ring(one.queue)
+
+    def listed(self, facts: TargetFacts) -> None:
+        """A new listing, and what it says of the target."""
+        self.facts = facts
+        self._held.listed(facts.total, self._now(), facts.type)
 
     def learn(self, staging: Staging, weights: Callable[[Staging], Weights]) -> StagingQueue:
         """One of its staging queues, maybe a new one."""
@@ -283,7 +290,7 @@ class Target:
         bounds, ready = self.facts.bounds, self.depth.ready
         if self._switches.bypass:
             return capacity.own_room(bounds, ready, self.in_flight)
-        return capacity.room(bounds, ready, self.in_flight, self.facts.unacked)
+        return capacity.room(bounds, ready, self.in_flight, self._held.unacked(ready))
 
     def _plan(self, now: float, trying: bool = False) -> tuple[Grants, dict[str, Demand], State, bool]:
         """The grants, what they were divided by, what the policy remembers then, and whether it is the floor."""
@@ -342,6 +349,9 @@ class Target:
             outcome = await self.transport.move(own.staging, count, _GRANT_WITHIN)
         except BrokerError as error:
             outcome = Outcome(own.staging.queue, count, 0, Reason.CONNECTION_LOST, str(error))
+        except Exception:
+            self._not_moved(demand.queue, count, demand)  # a mistake of ours: the queue must not stay granted for ever
+            raise
         own.settle(outcome, self._now())
         if outcome.moved:
             self._enter(own, outcome)
@@ -361,6 +371,8 @@ class Target:
     def _enter(self, own: StagingQueue, outcome: Outcome) -> None:
         self.moved += outcome.moved
         self.consumption.moved(outcome.moved)
+        if self.facts.bounds.max_unacked is not None:
+            self._held.moved(outcome.moved, self._now())
         waited = None if outcome.staged_at is None else max(0.0, self._wall() - outcome.staged_at / 1000)
         self._telemetry.emit(
             Moved(

@@ -64,17 +64,21 @@ def snapshot_of(listing: Iterable[QueueInfo], serves: Callable[[str], bool], bef
     plain: dict[str, QueueInfo] = {}
     staging: dict[str, Staging] = {}
     oddities: list[str] = []
+    limited: list[str] = []
     for info in listing:
         if MARK not in info.name:
             plain[info.name] = info
         elif found := staging_of(info, before.staging.get(info.name)):
             if serves(found.name.target):
                 staging[info.name] = found
+                limited += [info.name] if limited_returns(info) else []
         else:
             oddities.append(oddity(info) or "")
     for queue, known in before.staging.items():
         if queue not in staging and known.missed < _MISSED_AT_MOST and serves(known.name.target):
             staging[queue] = Staging(known.queue, known.name, known.type, known.auto_delete, 0, known.missed + 1)
+    if limited:  # one example: there may be thousands
+        oddities.append(_limit_warning(min(limited)))
     wanted = {found.name.target for found in staging.values()}
     targets = {name: info for name, info in plain.items() if name in wanted}
     return Snapshot(staging, targets, tuple(oddities))
@@ -101,7 +105,15 @@ def oddity(info: QueueInfo) -> str | None:
     return None
 
 
+def _limit_warning(queue: str) -> str:
+    return (
+        f"quorum staging queues have a delivery limit, e.g. {queue!r}: after so many crashes of a distributor the"
+        " broker drops what was on its way; declare them with x-delivery-limit = -1 (RabbitMQ 4) or without one (3.x)"
+    )
+
+
 def limited_returns(info: QueueInfo) -> bool:
     """Whether the broker drops a message of this staging queue that was given back too often."""
-    limit = info.arguments.get("x-delivery-limit", info.delivery_limit)
+    told = info.delivery_limit  # what is in force, by argument or policy; 3.x does not tell
+    limit = info.arguments.get("x-delivery-limit") if told is None else told
     return info.type == "quorum" and isinstance(limit, int) and limit != _NO_DELIVERY_LIMIT

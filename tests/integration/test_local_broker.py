@@ -17,10 +17,17 @@ from raquo.broker.local import LocalBroker, find_server
 from raquo.broker.local_settings import Ports, free_ports
 from support.amqp import connected
 from support.brokers import wait_until_on_disk
-from support.leftovers import listening_addresses, mounts_with, processes_with
+from support.leftovers import assert_nothing_left, directory_of_child, listening_addresses
 from support.waiting import wait_until
 
-OWN_PROCESS = [sys.executable, "-m", "raquo.broker.local"]
+SERVE = """
+import sys
+from raquo.broker.local import LocalBroker
+
+with LocalBroker() as broker:
+    print(broker.url, flush=True)
+    sys.stdin.read()
+"""
 LOOPBACK = {"0100007F", "00000000000000000000000001000000"}  # 127.0.0.1 and ::1
 
 
@@ -77,32 +84,24 @@ def test_two_at_once_know_nothing_of_each_other(private_node: LocalBroker) -> No
             assert here.exists("only-here")
             assert not there.exists("only-here")
         directory = other.directory
-    _assert_nothing_left(directory)
+    assert_nothing_left(directory)
 
 
 def test_nothing_is_left_when_its_owner_is_killed() -> None:
-    owner = subprocess.Popen(OWN_PROCESS, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    management = next(line for line in owner.stdout if "Management" in line)
-    directory = _directory_of_child(owner.pid)
-    owner.kill()
-    owner.communicate()
-    assert "127.0.0.1" in management
-    wait_until(lambda: not directory.exists() and not processes_with(str(directory)), what="all gone")
-    _assert_nothing_left(directory)
+    with subprocess.Popen([sys.executable, "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline().startswith(b"amqp://guest:guest@127.0.0.1:")
+        directory = directory_of_child(owner.pid)
+        owner.kill()
+    assert directory is not None
+    assert_nothing_left(directory)
 
 
-def test_the_command_ends_on_sigterm_with_exit_code_0() -> None:
-    command = subprocess.Popen(OWN_PROCESS, stdout=subprocess.PIPE, text=True)
-    assert command.stdout is not None
-    told = next(line for line in command.stdout if "AMQP" in line)
-    next(line for line in command.stdout if "distributor is not part of this release yet" in line)
-    directory = _directory_of_child(command.pid)
-    command.send_signal(signal.SIGTERM)
-    command.communicate(timeout=30)
-    assert "amqp://guest:guest@127.0.0.1:" in told
-    assert command.returncode == 0
-    _assert_nothing_left(directory)
+def test_a_process_that_it_adopted_ends_with_it() -> None:
+    with _private_broker() as broker, subprocess.Popen(["sleep", "60"], start_new_session=True) as adopted:
+        broker.adopt("sleeper", adopted.pid)
+        broker.stop()
+        assert adopted.wait(10) == -signal.SIGKILL
 
 
 def test_a_node_that_cannot_start_says_why_at_once() -> None:
@@ -128,9 +127,9 @@ def test_settings_of_another_rabbitmq_in_the_environment_do_not_reach_it(
 def test_another_user_can_run_one() -> None:
     if _as_nobody("-c", "import raquo.broker.local").returncode:
         pytest.skip("the user nobody cannot import raquo here")
-    done = _as_nobody("-m", "raquo.broker.local", "--seconds", "0")
+    done = _as_nobody("-c", SERVE)
     assert done.returncode == 0, done.stderr
-    assert "serves" in done.stdout
+    assert "amqp://" in done.stdout
 
 
 def test_taken_ports_are_given_up_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,21 +181,7 @@ def _as_nobody(*arguments: str) -> "subprocess.CompletedProcess[str]":
     packages = [str(Path(local.__file__).parents[2]), sysconfig.get_path("purelib")]
     become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(packages), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [*become, *arguments]
     return subprocess.run(
-        [*become, *arguments], env=environment, cwd="/", capture_output=True, text=True, check=False
+        command, env=environment, cwd="/", capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
-
-
-def _directory_of_child(parent: int) -> Path:
-    """The directory of the broker that a process has started, from the arguments of its keeper."""
-    for pid in processes_with("raquo-keeper"):
-        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        if int(stat[1]) == parent:
-            return Path(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[-2])
-    raise AssertionError("no keeper found")
-
-
-def _assert_nothing_left(directory: Path) -> None:
-    wait_until(lambda: not processes_with(str(directory)), what="its processes have ended")
-    assert not directory.exists()
-    assert not mounts_with(directory.name)

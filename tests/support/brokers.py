@@ -60,4 +60,5 @@ def wait_until_on_disk(broker: LocalBroker, queue: str, queue_type: str = "quoru
 
 def _is_written(directory: Path, patterns: Sequence[str], text: str) -> bool:
     files = (file for pattern in patterns for file in directory.glob(pattern))
-    return any(text.encode() in file.read_bytes() for file in files)
+    spellings = (text.encode(), text.encode("latin-1", "replace"))  # Erlang writes an atom in the shortest way
+    return any(spelling in file.read_bytes() for file in files for spelling in spellings)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from support.waiting import wait_until
+
 
 def processes_with(text: str) -> list[int]:
     """The ids of running processes that have a text in their arguments or their environment."""
@@ -25,6 +27,23 @@ def listening_addresses(port: int) -> set[str]:
             if state == "0A" and int(number, 16) == port:
                 found.add(address)
     return found
+
+
+def directory_of_child(parent: int) -> Path | None:
+    """The directory of the private broker that a process has started, from the arguments of its keeper."""
+    for pid in processes_with("raquo-keeper"):
+        with suppress(OSError):  # it has ended
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            if int(stat[1]) == parent:
+                return Path(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[-2])
+    return None
+
+
+def assert_nothing_left(directory: Path) -> None:
+    """No process, no folder and no mount of a private broker is there any more, or soon will be."""
+    wait_until(lambda: not processes_with(str(directory)), what="its processes have ended")
+    wait_until(lambda: not directory.exists(), what=f"{directory} is gone")
+    assert not mounts_with(directory.name)
 
 
 def _process_ids() -> Iterator[int]:

@@ -115,4 +115,5 @@ def test_rounds_come_when_a_tenth_of_the_target_is_consumed() -> None:
     assert pause_between_rounds(1000, 1000.0, consumers=5) == 0.1
     assert pause_between_rounds(1000, 50_000.0, consumers=5) == 0.02
     assert pause_between_rounds(1000, 1.0, consumers=5) == 1.0
-    assert pause_between_rounds(1000, 1000.0, consumers=0) == 1.0
+    assert pause_between_rounds(1000, 1000.0, consumers=0) == 0.1, "workers that get single messages"
+    assert pause_between_rounds(1000, None, consumers=0) == 1.0

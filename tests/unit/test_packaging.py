@@ -90,3 +90,14 @@ def _run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_pika_that_was_not_tested_is_refused_by_the_command_line_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import pika\npika.__version__ = '99.0.0'\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "raquo", "version"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("raquo: the mover was tested with pika")
+    assert done.stderr.count("\n") == 1

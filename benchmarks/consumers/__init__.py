@@ -1,0 +1,1 @@
+"""What consumes a target during a measurement; each runs in a process of its own."""
