@@ -76,6 +76,10 @@ class Belief:
             self.depth = reading
         return self.depth
 
+    def took(self, count: int) -> None:
+        """So many were taken out: an empty queue is what comes next, and no surprise."""
+        self.depth = Depth(max(0, self.depth.ready - count), self.depth.consumers)
+
     @property
     def doubtful(self) -> bool:
         """Whether a second look is due."""

@@ -34,17 +34,15 @@ class Freshness:
     async def rotate(self, idle: Callable[[], Iterator[tuple[str, list[str]]]], found: "Found") -> None:
         """Go round the idle queues of all targets, with half of the budget, until cancelled."""
         while True:
-            some = False
+            next_pass = self._clock() + _TICK
             for target, queues in idle():
                 for start in range(0, len(queues), _BURST):
-                    some = True
                     part = queues[start : start + _BURST]
                     while (affordable := self._take(len(part), keep=_BURST / 2)) < len(part):
                         self._allowance += affordable  # not enough yet: put it back, and wait
                         await asyncio.sleep(_TICK)
                     found(target, await self._reader.read(part))
-            if not some:
-                await asyncio.sleep(_TICK)
+            await asyncio.sleep(max(0.0, next_pass - self._clock()))  # a few queues need not be read all the time
 
     def _take(self, wanted: int, keep: float = 0.0) -> int:
         now = self._clock()

@@ -53,6 +53,7 @@ _WATCH_EVERY = 1.0
 _REST_AFTER = 60.0
 _LONGEST_BACK_OFF = 30.0
 _ALIVE_WITHIN = 10.0
+_CANCEL_AGAIN = 0.2
 
 
 class Replica:
@@ -129,9 +130,7 @@ class Replica:
         targets = list(self.targets.values())
         await asyncio.gather(*(target.finish(drain) for target in targets))
         given_back = sum(target.in_flight for target in targets)
-        for task in [*self._tasks, *self._serving.values()]:
-            task.cancel()
-        await asyncio.gather(*self._tasks, *self._serving.values(), return_exceptions=True)
+        await _end({*self._tasks, *self._serving.values()})
         await self._reader.close()
         self.discovery.close()
         self._inspector.close()
@@ -408,6 +407,14 @@ def address_of(config: Config) -> str:
     """Which broker a configuration is about: hosts and virtual host, no user and no password."""
     urls = config.broker.urls()
     return ",".join(f"{url.host}:{url.port}" for url in urls) + f"/{urls[0].vhost}"
+
+
+async def _end(tasks: "AbstractSet[asyncio.Task[None]]") -> None:
+    """Cancel them until they have ended: `wait_for` swallows a cancel that comes together with what it waited for."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_AGAIN)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

@@ -294,7 +294,8 @@ class Target:
 
     def _plan(self, now: float, trying: bool = False) -> tuple[Grants, dict[str, Demand], State, bool]:
         """The grants, what they were divided by, what the policy remembers then, and whether it is the floor."""
-        demands = {own.staging.queue: demand for own in self._busy.values() if (demand := own.demand(now))}
+        weighed = not self._switches.bypass
+        demands = {own.staging.queue: demand for own in self._busy.values() if (demand := own.demand(now, weighed))}
         nothing: tuple[Grants, dict[str, Demand], State, bool] = ({}, demands, self._state, False)
         waits = self._switches.stopping or self.transport.blocked or now < self._retry_at
         if waits or self.hold.reason not in _PASSING:
@@ -316,7 +317,10 @@ class Target:
 
     def _askable(self, now: float) -> bool:
         """Whether any queue would be granted something if there were room."""
-        return any(own.depth > 0 and now >= own.retry_at and not own.held_back for own in self._busy.values())
+        weighed = not self._switches.bypass
+        return any(
+            own.depth > 0 and now >= own.retry_at and not (weighed and own.held_back) for own in self._busy.values()
+        )
 
     # Moving
 

@@ -68,11 +68,11 @@ class StagingQueue:
         """Whether it is worth a look in every round."""
         return self.depth > 0 or self.granted > 0 or self._belief.doubtful
 
-    def demand(self, now: float) -> Demand | None:
-        """What it asks for now; None while it is empty, on its way, or left out."""
-        if self.depth <= 0 or self.granted or now < self.retry_at or self.held_back:
+    def demand(self, now: float, weighed: bool = True) -> Demand | None:
+        """What it asks for now; None while it is empty, on its way, or left out. Not weighed, all weigh the same."""
+        if self.depth <= 0 or self.granted or now < self.retry_at or (weighed and self.held_back):
             return None
-        tenant, queue = self.weights
+        tenant, queue = self.weights if weighed else Weights()
         if self._by_queue:
             tenant, queue = queue, NORMAL_WEIGHT
         return Demand(self.staging.queue, self.group, self.depth, queue, tenant, self.staging.urgent)
@@ -95,6 +95,7 @@ class StagingQueue:
         """A grant ended; what it moved is not here any more."""
         self.granted = max(0, self.granted - outcome.asked)
         self.depth = max(0, self.depth - outcome.moved)
+        self._belief.took(outcome.moved)
         if outcome.staged_at is not None:
             self._head_staged_at = outcome.staged_at / 1000
         if outcome.moved:

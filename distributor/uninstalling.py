@@ -2,9 +2,9 @@
 
 Nothing is deleted while anything waits, here or in `raquo.parked`, or while somebody moves or consumes. A classic queue
 goes on the broker's own condition that it is empty. For a quorum queue RabbitMQ knows no such condition: it goes when
-it was empty in two readings (one that says 0 may mean that its leader was busy), and a message published between the
-second and the delete is gone. So routers must be off, which nobody but the user knows. What somebody holds of it
-unacked only the listing tells, some seconds late: that look is not taken before they have passed.
+it was empty in two readings (one that says 0 may mean that its leader was busy). What somebody holds of it unacked only
+the listing tells, some seconds late: that look is not taken before they have passed. In either case a message that is
+published in the moment of the delete is gone, so routers must be off, which nobody but the user knows.
 
 Everything is looked at twice: to say what would go, and again right before it goes.
 """

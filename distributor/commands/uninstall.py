@@ -21,7 +21,7 @@ from raquo.distributor.commands.loading import (
 from raquo.distributor.uninstalling import Inventory, take_stock
 from raquo.distributor.uninstalling import uninstall as delete_all
 
-_ROUTER = "Every router must be off (mode off): what is published into a quorum queue in the moment it goes is lost."
+_ROUTER = "Every router must be off (mode off): what is published into a queue in the moment it goes is lost."
 
 
 def uninstall(
@@ -45,7 +45,7 @@ def uninstall(
 
 def _question(inventory: Inventory) -> str:
     question = f"{len(inventory.queues)} empty queues and the exchange {inventory.exchange} are deleted."
-    return f"{question} {_ROUTER}" if inventory.of("quorum") else question
+    return f"{question} {_ROUTER}" if inventory.queues else question
 
 
 def _say(inventory: Inventory, output: Output, dry_run: bool) -> None:
@@ -57,5 +57,5 @@ def _say(inventory: Inventory, output: Output, dry_run: bool) -> None:
         typer.echo(queue)
     verb = "would be deleted" if dry_run else "were deleted"
     typer.echo(f"{len(inventory.queues)} empty queues and the exchange {inventory.exchange} {verb}")
-    if dry_run and inventory.of("quorum"):
+    if dry_run and inventory.queues:
         typer.echo(_ROUTER)

@@ -48,8 +48,10 @@ def test_the_broker_is_left_as_it_was(
     assert raquo_json(folder, "uninstall", *DONE)["queues"] == [], "it can be repeated"
 
 
-def test_a_dry_run_deletes_nothing_and_says_that_the_router_must_be_off(amqp: Amqp, folder: Path) -> None:
-    amqp.declare("work»t1", "quorum")
+def test_a_dry_run_deletes_nothing_and_says_that_the_router_must_be_off(
+    amqp: Amqp, folder: Path, queue_type: str
+) -> None:
+    amqp.declare("work»t1", queue_type)
     amqp.declare("raquo.parked")
     said = raquo(folder, "uninstall", "--dry-run").stdout
     assert "work»t1\n" in said
