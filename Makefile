@@ -10,7 +10,7 @@ RABBITMQ4 := .cache/rabbitmq4
 PYTEST := $(VENV)/bin/pytest
 BROKER_TESTS := $(wildcard tests/integration tests/faults)
 
-.PHONY: help run test check bench test-rabbitmq4 test-pika clean
+.PHONY: help run test check bench soak test-rabbitmq4 test-pika clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -26,8 +26,11 @@ check: $(VENV)/ready ## linters, types, import rules
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/ready deploy-rabbitmq ## movers and publishers side by side; QUICK=1 for a short run
+bench: $(VENV)/ready deploy-rabbitmq ## everything that is promised, measured (30 min); QUICK=1 for a short run (6 min)
 	$(VENV)/bin/python -m benchmarks $(if $(QUICK),--quick)
+
+soak: $(VENV)/ready deploy-rabbitmq ## the distributor under a steady load: nothing lost, memory flat; MINUTES=10 QUEUES=10000
+	$(VENV)/bin/python -m benchmarks.soak --minutes $(or $(MINUTES),10) --queues $(or $(QUEUES),10000)
 
 test-rabbitmq4: $(VENV)/ready ## the broker's tests on RabbitMQ 4, prepared from Debian sid (root on Debian)
 	deploy/rabbitmq4.sh $(RABBITMQ4)

@@ -2,8 +2,9 @@
 
 import sys
 
-from benchmarks import move, publish, route
+from benchmarks import end_to_end, idleness, latency, mixed, move, publish, route, scale
 from benchmarks.session import main
 
 if __name__ == "__main__":
-    sys.exit(main(route.run, publish.run, move.run))
+    parts = (route, publish, move, end_to_end, latency, idleness, scale, mixed)
+    sys.exit(main(*(part.run for part in parts)))

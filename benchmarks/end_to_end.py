@@ -7,6 +7,8 @@ consumer, the same for both.
 The clock runs from the last look that finds everything in staging until the target holds everything (or its consumer
 has it), so neither the daemon's start nor the mover's connecting is in it: both are no part of a rate. Processor time
 is that of the daemon from the same moment on.
+
+Where the target is consumed, the longest that it was seen meanwhile must not be above its `max_length`.
 """
 
 import sys
@@ -24,6 +26,7 @@ from benchmarks.beside import Beside, beside
 from benchmarks.child import ContenderFailed
 from benchmarks.daemon import daemon
 from benchmarks.figure import Figure, ratio
+from benchmarks.longest import longest_seen
 from benchmarks.mover import Move
 from benchmarks.queues import Queues
 from benchmarks.rounds import Rounds
@@ -32,6 +35,7 @@ from benchmarks.session import Section, Session, main
 MOVER, DAEMON = "bare mover", "raquo run"
 _SIZE = 1024
 _MESSAGES, _QUICK = 40_000, 12_000
+_QUICK_ROUNDS = 2
 _DEADLINE = 90.0
 _REQUIRED = 0.9
 _EVERY = 0.002
@@ -60,22 +64,27 @@ class Result(Rounds):
 
     case: Case = field(default=CASES[0])
     contender: str = ""
+    longest: int | None = None  # ready messages seen in a target with a bound
 
     def as_json(self) -> dict[str, Any]:
-        return {"case": self.case.title, "contender": self.contender, **super().as_json()}
+        longest = {} if self.longest is None else {"longest_target": self.longest}
+        return {"case": self.case.title, "contender": self.contender, **super().as_json(), **longest}
 
 
 def run(session: Session) -> Section:
     """Both contenders in turns, case by case."""
     results: list[Result] = []
-    task = session.progress.add_task("end to end", total=len(CASES) * session.rounds * 2)
+    rounds = min(session.rounds, _QUICK_ROUNDS) if session.quick else session.rounds
+    task = session.progress.add_task("end to end", total=len(CASES) * rounds * 2)
     for case in CASES:
         if session.time_is_up():
             session.console.print(f"The time is up: {case.title} is left out.", highlight=False)
             continue
         turns = [Result(case=case, contender=contender) for contender in (MOVER, DAEMON)]
         results += turns
-        for number in range(session.rounds):
+        for number in range(rounds):
+            if number and session.time_is_up():
+                break
             session.say(f"{case.title}: round {number + 1}")
             for result in turns:
                 session.progress.update(task, description=f"{case.title}: {result.contender}")
@@ -95,8 +104,10 @@ def _measure(session: Session, result: Result) -> None:
         queues.declare((*sources, move.target), "classic")
         queues.fill(sources, each, _SIZE)
         with _consumer(case, move) as consumer:
-            measured = _by_daemon if result.contender == DAEMON else _by_mover
-            result.note(measured(session, case, move, queues, consumer), move.messages)
+            if result.contender == MOVER:
+                result.note(_by_mover(move, queues, consumer), move.messages)
+            else:
+                result.note(_by_daemon(session, result, move, queues, consumer), move.messages)
         _check(case, move, queues)
     except (ContenderFailed, TimeoutError) as error:
         result.failures.append(str(error))
@@ -112,7 +123,7 @@ def _consumer(case: Case, move: Move) -> Iterator[Beside | None]:
         yield consumer
 
 
-def _by_mover(_: Session, __: Case, move: Move, queues: Queues, consumer: Beside | None) -> Measured:
+def _by_mover(move: Move, queues: Queues, consumer: Beside | None) -> Measured:
     with ThreadPoolExecutor(1) as pool:
         moving = pool.submit(measure_apart, "benchmarks.movers.spliced", move.as_job(), _DEADLINE)
         begun = _begin(queues, move)
@@ -120,12 +131,15 @@ def _by_mover(_: Session, __: Case, move: Move, queues: Queues, consumer: Beside
         return Measured(seconds, moving.result().cpu_seconds)
 
 
-def _by_daemon(session: Session, case: Case, move: Move, queues: Queues, consumer: Beside | None) -> Measured:
-    with daemon(session.broker, max_length=case.max_length) as process:
+def _by_daemon(session: Session, result: Result, move: Move, queues: Queues, consumer: Beside | None) -> Measured:
+    with daemon(session.broker, max_length=result.case.max_length) as process:
         begun = _begin(queues, move)
         cpu = process.cpu_seconds()
-        seconds = _end(queues, move, consumer) - begun
+        with longest_seen(move.url, move.target) if consumer else nullcontext() as longest:
+            seconds = _end(queues, move, consumer) - begun
         cpu = process.cpu_seconds() - cpu
+        if longest is not None:
+            result.longest = max(result.longest or 0, longest.ready)
         process.stop()
         return Measured(seconds, cpu)
 
@@ -162,7 +176,12 @@ def _check(case: Case, move: Move, queues: Queues) -> None:
 
 def _figures(results: list[Result]) -> list[Figure]:
     found = {(one.case, one.contender): one for one in results}
-    return [
+    lengths = [
+        Figure(f"longest target, {one.case.title}", one.case.max_length, one.longest, at_most=True)
+        for one in results
+        if one.case.consumed and one.contender == DAEMON
+    ]
+    return lengths + [
         Figure(f"raquo run against the bare mover, {case.title}", _REQUIRED, ratio(found[case, DAEMON].rate, bare.rate))
         for (case, contender), bare in found.items()
         if contender == MOVER
@@ -172,7 +191,7 @@ def _figures(results: list[Result]) -> list[Figure]:
 def _table(results: list[Result]) -> Table:
     table = Table(title="The daemon beside its mover, 1 KiB, classic (median of the rounds)")
     table.add_column("contender")
-    for column in ("per second", "slowest–fastest", "CPU µs", "of the mover"):
+    for column in ("per second", "slowest–fastest", "CPU µs", "of the mover", "longest target"):
         table.add_column(column, justify="right")
     bare = {one.case: one.rate for one in results if one.contender == MOVER}
     for result in results:
@@ -180,7 +199,8 @@ def _table(results: list[Result]) -> Table:
             table.add_section()
             table.add_row(f"[bold]{result.case.title}[/]")
         part = ratio(result.rate, bare[result.case]) if result.contender == DAEMON else None
-        table.add_row(result.contender, *result.cells(), "" if part is None else f"× {part:.2f}")
+        compared = ["" if part is None else f"× {part:.2f}", "" if result.longest is None else f"{result.longest:,}"]
+        table.add_row(result.contender, *result.cells(), *compared)
     return table
 
 

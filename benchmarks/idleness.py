@@ -7,6 +7,8 @@ the last look that found something in staging. `consumers/paced.py` says how tha
 Beside it, in turns, the same workers with the same backlog put straight into the target: what they are idle there is
 the machine's and the broker's doing, and no distributor could do better.
 
+Meanwhile the target, which is kept full all the time, must never be longer than `max_length`: no look may find it so.
+
 Afterwards everything must be accounted for: what was done, and what is back in the target or still staged, is what was
 there at first. That holds for the workers too: messages they lose would look like idleness.
 """
@@ -23,12 +25,14 @@ from benchmarks.beside import Beside, beside
 from benchmarks.child import ContenderFailed
 from benchmarks.daemon import daemon
 from benchmarks.figure import Figure
+from benchmarks.longest import longest_seen
 from benchmarks.queues import Queues
 from benchmarks.session import Section, Session, main
 
 DIRECT, DAEMON = "straight into the target", "raquo run"
 _TENANTS = 20
 _SIZE = 1024
+_MAX_LENGTH = 1000  # the default
 _TARGET = "bench"
 _EVERY = 0.02
 _PATIENCE = 30.0
@@ -55,12 +59,12 @@ class Case:
     @property
     def each(self) -> int:
         """Messages of each tenant; the default length besides, because the end is when staging is empty."""
-        return round((self.lasts * self.workers / self.task + 1000 + self.held) / _TENANTS)
+        return round((self.lasts * self.workers / self.task + _MAX_LENGTH + self.held) / _TENANTS)
 
 
 def cases(quick: bool) -> list[Case]:
     lasts = 4 if quick else 10
-    slow = Case(50, 4, 0.5 if quick else 2.0, 2 * lasts, held=500, required=0.0)
+    slow = Case(50, 4, 0.2 if quick else 2.0, 2 * lasts, held=500, required=0.0)
     return [Case(1, 100, 1 / 5000, lasts), Case(1, 100, 1 / 2000, lasts), slow]
 
 
@@ -72,6 +76,7 @@ class Result:
     way: str
     idle: list[float] = field(default_factory=list)  # per cent of their time, by round
     longest: float = 0.0  # seconds
+    longest_target: int | None = None  # ready messages seen in it, where the daemon fills it
     rates: list[float] = field(default_factory=list)
     own: float = 0.0  # seconds that the workers' process was late by itself
     failures: list[str] = field(default_factory=list)
@@ -88,6 +93,7 @@ class Result:
             "longest_gap_ms": round(1000 * self.longest, 1),
             "messages_per_second": [round(one) for one in self.rates],
             "own_lateness_seconds": round(self.own, 3),
+            "longest_target": self.longest_target,
         }
 
 
@@ -135,16 +141,20 @@ def _measure(session: Session, result: Result) -> None:
 
 def _watch(session: Session, result: Result, queues: Queues, staging: list[str], crew: Beside) -> tuple[Any, float]:
     """What the workers say, and when something was staged for the last time."""
-    within = result.case.lasts + 1000 * result.case.task / result.case.workers + _PATIENCE
+    within = result.case.lasts + _MAX_LENGTH * result.case.task / result.case.workers + _PATIENCE
     if result.way == DIRECT:
-        return _until_empty(queues, [_TARGET], crew, within)
-    with daemon(session.broker) as process:
-        seen = _until_empty(queues, staging, crew, within)
+        until = _until_empty(queues, [_TARGET], within)
+        return crew.stop(), until
+    with daemon(session.broker, max_length=_MAX_LENGTH) as process:
+        with longest_seen(session.broker.url, _TARGET) as longest:  # before the workers give back what they hold
+            until = _until_empty(queues, staging, within)
+        answer = crew.stop()
         process.stop()
-        return seen
+    result.longest_target = max(result.longest_target or 0, longest.ready)
+    return answer, until
 
 
-def _until_empty(queues: Queues, names: list[str], crew: Beside, within: float) -> tuple[Any, float]:
+def _until_empty(queues: Queues, names: list[str], within: float) -> float:
     end = time.monotonic() + within
     staged_at = time.monotonic()
     while queues.depths(names):
@@ -152,7 +162,7 @@ def _until_empty(queues: Queues, names: list[str], crew: Beside, within: float) 
         if staged_at > end:
             raise ContenderFailed(f"{queues.depths(names)} are still there after {within:.0f} s")
         time.sleep(_EVERY)
-    return crew.stop(), staged_at
+    return staged_at
 
 
 def _check(answer: Any, messages: int, queues: Queues, names: tuple[str, ...]) -> None:
@@ -181,17 +191,21 @@ def _note(result: Result, answer: Any, until: float) -> None:
 
 
 def _figures(results: list[Result]) -> list[Figure]:
+    served = [one for one in results if one.way == DAEMON]
     return [
-        Figure(f"% idle while staged, {one.case.title}", one.case.required, one.median, at_most=True)
-        for one in results
-        if one.way == DAEMON
+        figure
+        for one in served
+        for figure in (
+            Figure(f"% idle while staged, {one.case.title}", one.case.required, one.median, at_most=True),
+            Figure(f"longest target, {one.case.title}", _MAX_LENGTH, one.longest_target, at_most=True),
+        )
     ]
 
 
 def _table(results: list[Result]) -> Table:
     table = Table(title="Workers with nothing to do while something is staged")
     table.add_column("workers")
-    for column in ("% of the time", "longest, ms", "messages/s", "own lateness, s"):
+    for column in ("% of the time", "longest, ms", "messages/s", "own lateness, s", "longest target"):
         table.add_column(column, justify="right")
     for result in results:
         if result.way == DIRECT:
@@ -201,7 +215,9 @@ def _table(results: list[Result]) -> Table:
             table.add_row(result.way, "[red]failed[/]")
             continue
         rate = f"{statistics.median(result.rates):,.0f}"
-        table.add_row(result.way, f"{result.median:.2f}", f"{1000 * result.longest:,.1f}", rate, f"{result.own:.2f}")
+        target = "" if result.longest_target is None else f"{result.longest_target:,}"
+        gaps = [f"{result.median:.2f}", f"{1000 * result.longest:,.1f}"]
+        table.add_row(result.way, *gaps, rate, f"{result.own:.2f}", target)
     return table
 
 

@@ -76,7 +76,7 @@ def run(session: Session) -> Section:
     results: list[Result] = []
     failures: list[str] = []
     systems = [(idle, type_) for idle in (0, 500 if session.quick else 5000) for type_ in ("classic", "quorum")]
-    each = 40 if session.quick else 200
+    each = 25 if session.quick else 200
     task = session.progress.add_task("latency", total=len(systems) * 3 * each)
     idle_cpu: dict[str, float] = {}
     for idle, queue_type in systems:

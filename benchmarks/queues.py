@@ -2,6 +2,8 @@
 
 Filling is no part of any measurement, only of everybody's patience: the frames of a message are made once, and sent
 hundreds at a time. pika has no public way to send frames that are made already, so one member is used that is not.
+
+Staging queues are filled with what a publisher leaves there: the headers by which it was routed, and the stamp.
 """
 
 import time
@@ -14,6 +16,9 @@ import pika.frame
 from pika.adapters.blocking_connection import BlockingConnection
 
 from benchmarks.confirms import Confirms
+from raquo.broker.envelope import Content, encode
+from raquo.mutators import Message
+from raquo.mutators.names import StagingName
 
 _BLOB_BYTES = 512 * 1024
 _BYTES_ON_THEIR_WAY = 16 * 1024 * 1024
@@ -111,7 +116,7 @@ class _Filling:
     def _frames(self, name: str) -> bytes:
         number = self._channel.channel_number
         publish = pika.frame.Method(number, pika.spec.Basic.Publish(exchange="", routing_key=name, mandatory=True))
-        header = pika.frame.Header(number, self._size, pika.BasicProperties(delivery_mode=2))
+        header = pika.frame.Header(number, self._size, _content(name))
         body = pika.frame.Body(number, b"." * self._size)
         return b"".join(frame.marshal() for frame in (publish, header, body))
 
@@ -121,3 +126,10 @@ class _Filling:
             self._connection.process_data_events(time_limit=0.01)
             if time.monotonic() > end:
                 raise TimeoutError("the broker did not take the messages to be moved")
+
+
+def _content(queue: str) -> Content:
+    """Properties as the publisher encodes them for this queue: a stamp only where it is a staging queue."""
+    name = StagingName.parse(queue)
+    headers = {"tenant": name.tenant if name else "direct", "workflow": "workflow-1"}
+    return encode(Message(b"", headers), persistent=True, staged_at=int(time.time() * 1000) if name else None)

@@ -84,9 +84,9 @@ def main(*benchmarks: Benchmark) -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure, and compare within the run.")
-    parser.add_argument("--quick", action="store_true", help="1 KiB, classic, one queue, fewer messages")
+    parser.add_argument("--quick", action="store_true", help="fewer cases, messages and queues")
     parser.add_argument("--rounds", type=_positive, help="alternating rounds; the median counts (5, quick: 3)")
-    parser.add_argument("--minutes", type=float, default=9.5, help="begin nothing new after that time (9.5)")
+    parser.add_argument("--minutes", type=float, default=9.5, help="a part begins nothing new after that time (9.5)")
     return parser.parse_args()
 
 
@@ -99,10 +99,10 @@ def _positive(text: str) -> int:
 
 def _run(benchmarks: Sequence[Benchmark], broker: LocalBroker, options: argparse.Namespace, console: Console) -> int:
     rounds = options.rounds or (3 if options.quick else 5)
-    end = time.monotonic() + options.minutes * 60
     figures: list[Figure] = []
     failed = False
     for benchmark in benchmarks:
+        end = time.monotonic() + options.minutes * 60
         with _progress(console) as progress:
             section = benchmark(Session(broker, options.quick, rounds, end, console, progress))
         console.print(section.table)

@@ -26,6 +26,7 @@ from raquo.broker.url import Urls, parse_urls
 NOT_FOUND = 404
 _ANSWER_WITHIN = 2.0
 _MOST_IN_ONE_GO = 2000
+_CHANNELS = 100
 
 
 class Depth(NamedTuple):
@@ -59,6 +60,7 @@ class DepthReader:
         self._name = name
         self._connection: GatheringConnection | None = None
         self._opening = asyncio.Lock()
+        self._channels = asyncio.Semaphore(_CHANNELS)
         self._lost: asyncio.Future[BrokerError]
         self._idle: list[_Asker] = []
         self._askers: set[_Asker] = set()
@@ -68,13 +70,17 @@ class DepthReader:
         """The depth of each of these, or why there is none; raises `BrokerError` where the broker does not answer."""
         readings: dict[str, Reading] = {}
         left = deque(dict.fromkeys(queues))
-        while left:
-            asker = await self._asker()
-            some = [left.popleft() for _ in range(min(len(left), _MOST_IN_ONE_GO))]
-            self.asked += len(some)
-            answers = await self._answers(asker, some)
-            readings |= zip(some, answers, strict=False)
-            left.extendleft(reversed(some[len(answers) :]))
+        most = _MOST_IN_ONE_GO
+        async with self._channels:
+            while left:
+                asker = await self._asker()
+                some = [left.popleft() for _ in range(min(len(left), most))]
+                self.asked += len(some)
+                answers = await self._answers(asker, some)
+                readings |= zip(some, answers, strict=False)
+                left.extendleft(reversed(some[len(answers) :]))
+                refused = len(answers) < len(some) or not asker.open
+                most = max(1, most // 4) if refused else min(_MOST_IN_ONE_GO, most * 4)  # each refusal costs the rest
         return readings
 
     async def close(self) -> None:
@@ -86,9 +92,14 @@ class DepthReader:
 
     async def _answers(self, asker: "_Asker", queues: list[str]) -> list[Reading]:
         answered = asker.ask(queues)
-        while not (await asyncio.wait((answered,), timeout=_ANSWER_WITHIN))[0]:
-            if not asker.progressed():
-                self._drop(f"waited {_ANSWER_WITHIN:g} s for the depth of {queues[asker.answered]!r}")
+        try:
+            while not (await asyncio.wait((answered,), timeout=_ANSWER_WITHIN))[0]:
+                if not asker.progressed():
+                    self._drop(f"waited {_ANSWER_WITHIN:g} s for the depth of {queues[asker.answered]!r}")
+        except asyncio.CancelledError:
+            self._askers.discard(asker)
+            asker.leave()
+            raise
         answers = answered.result()
         if asker.open:
             self._idle.append(asker)
@@ -168,6 +179,12 @@ class _Asker:
         """Whether something was answered since the last look."""
         before, self._seen = self._seen, len(self._answers)
         return self._seen > before
+
+    def leave(self) -> None:
+        """Nobody waits for its answers any more."""
+        if self.open:
+            self.open = False
+            self._channel.close()
 
     def fail(self, error: BrokerError) -> None:
         self.open = False

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from raquo.broker import connection as connections
 from raquo.broker.errors import BrokerError
 from raquo.broker.grant import Grant, Reason
+from raquo.broker.mix import Mix
 from raquo.broker.splice import Splice
 from raquo.broker.splice_channel import SpliceChannel
 from raquo.broker.spliced_connection import SplicedConnection
@@ -48,7 +49,7 @@ class Link:
         """Whether grants can be started on it."""
         return not self.lost.done()
 
-    def start(self, grant: Grant) -> tuple[SpliceChannel, "asyncio.Future[Grant]"]:
+    def start(self, grant: Grant, mix: Mix | None = None) -> tuple[SpliceChannel, "asyncio.Future[Grant]"]:
         """Begin a grant on a channel of its own; the future is done when the grant is over."""
         over: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
         channel = self._idle.pop() if self._idle else self._splice.open_channel()
@@ -60,7 +61,7 @@ class Link:
                 self._idle.append(channel)
             over.set_result(ended)
 
-        channel.start(grant, on_end)
+        channel.start(grant, on_end, mix)
         self._connection.send_output()
         return channel, over
 
@@ -72,6 +73,17 @@ class Link:
     def look_again(self, channel: SpliceChannel) -> None:
         """Nothing has come on this channel for a while: end its grant if the source is empty."""
         channel.look_again()
+        self._connection.send_output()
+
+    def leave(self, mix: Mix, source: str) -> None:
+        """Nothing more comes from this source: the others need not wait for it."""
+        mix.leave(source)
+        mix.release()
+        self._connection.send_output()
+
+    def hurry(self, mix: Mix) -> None:
+        """Publish what is held, in turns, without those who have nothing."""
+        mix.hurry()
         self._connection.send_output()
 
     def stop_all(self) -> None:

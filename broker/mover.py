@@ -25,12 +25,14 @@ from dataclasses import dataclass
 from raquo.broker.errors import BrokerError
 from raquo.broker.grant import Grant, Outcome, Reason, Waiting
 from raquo.broker.link import Link
+from raquo.broker.mix import Mix
 from raquo.broker.splice_channel import SpliceChannel
 from raquo.broker.url import Urls, parse_urls
 
 __all__ = ["Limits", "Mover", "Outcome"]
 
 _REMEMBERED_SIZES = 10_000
+_LEARN_ABOVE = 8  # first windows: smaller grants are carried out with a first window and no more
 _NEVER = float("inf")
 _LET_GO = 0.02  # a quorum queue learns a moment after us that a channel is closed, and gives back only then
 
@@ -39,13 +41,14 @@ _LET_GO = 0.02  # a quorum queue learns a moment after us that a channel is clos
 class Limits:
     """How much may be on its way, and how long anything may take (seconds)."""
 
-    channels: int = 32
+    channels: int = 64
     window: int = 1000
     window_bytes: int = 64 * 1024 * 1024
     first_window: int = 32  # while the size of a queue's messages is not known
     idle: float = 0.1
     confirm: float = 5.0
     answer: float = 2.0
+    turn: float = 0.05  # how long a mix waits for a source that delivers nothing
 
     def __post_init__(self) -> None:
         if min(self.channels, self.window, self.first_window) < 1 or self.window > 65_535:
@@ -71,6 +74,7 @@ class Mover:
         self._closed = False
         self._given_back: dict[str, int] = {}  # how many a source was given back, at most, when a grant failed
         self._suspected: set[str] = set()  # sources with a message that closes the channel
+        self._watched: dict[Mix, asyncio.Task[None]] = {}
         self._average_size: OrderedDict[str, float] = OrderedDict()
 
     async def __aenter__(self) -> "Mover":
@@ -93,14 +97,30 @@ class Mover:
     async def open(self) -> Link:
         """Connect, unless connected; raises what `connect` raises."""
         async with self._opening:
-            if self._closed:
-                raise BrokerError("this mover is closed")
+            self._check_open()
             if self._link is None or not self._link.usable:
                 self._link = await Link.open(self._urls, self.target)
+                self._check_open()  # it may have been closed meanwhile
             return self._link
 
-    async def move(self, source: str, count: int, *, deadline: float | None = None, by_get: bool = False) -> Outcome:
+    def _check_open(self) -> None:
+        if self._closed:
+            if self._link is not None and self._link.usable:
+                self._link.drop("this mover is closed")
+            raise BrokerError("this mover is closed")
+
+    async def move(
+        self,
+        source: str,
+        count: int,
+        *,
+        deadline: float | None = None,
+        by_get: bool = False,
+        mix: Mix | None = None,
+    ) -> Outcome:
         """Move up to `count` messages from `source`, one grant per source at a time.
+
+        Moves with the same `mix` publish in turns; it begins and ends with them.
 
         `deadline` (seconds) bounds the fetching; what is on its way then is still settled. `by_get` fetches without
         a consumer, for queues that are deleted with their last consumer (these are classic; a quorum queue gives
@@ -111,7 +131,7 @@ class Mover:
         if source in self._ends:
             raise BrokerError(f"{source!r} is being moved already: one grant at a time keeps its order")
         self._ends[source] = _NEVER
-        moving = asyncio.create_task(self._in_turn(source, count, deadline, by_get))
+        moving = asyncio.create_task(self._in_turn(source, count, deadline, by_get, mix))
         try:
             return await asyncio.shield(moving)
         except asyncio.CancelledError:
@@ -123,8 +143,7 @@ class Mover:
         """Stop fetching, settle what is on its way for at most `drain` seconds, then disconnect for good."""
         for source in self._ends:
             self._stop(source)
-        async with self._opening:
-            self._closed = True
+        self._closed = True
         if self._link is not None and self._link.usable:
             self._link.stop_all()
             await self._wait_until_idle(drain)
@@ -132,22 +151,26 @@ class Mover:
 
     # One grant
 
-    async def _in_turn(self, source: str, count: int, deadline: float | None, by_get: bool) -> Outcome:
+    async def _in_turn(
+        self, source: str, count: int, deadline: float | None, by_get: bool, mix: Mix | None
+    ) -> Outcome:
         try:
             async with self._slots:
                 if deadline is not None:
                     end = asyncio.get_running_loop().time() + deadline
                     self._ends[source] = min(end, self._ends[source])
-                return _summed_up(source, count, await self._move(source, count, by_get))
+                return _summed_up(source, count, await self._move(source, count, by_get, mix))
         finally:
             del self._ends[source]
+            if mix is not None:
+                self._leave(mix, source)
 
-    async def _move(self, source: str, count: int, by_get: bool) -> list[Grant]:
+    async def _move(self, source: str, count: int, by_get: bool, mix: Mix | None) -> list[Grant]:
         grants: list[Grant] = []
         left = count
         while left:
             grant = self._next_grant(source, left, by_get)
-            await self._carry_out(grant, bool(grants))
+            await self._carry_out(grant, bool(grants), mix)
             grants.append(grant)
             left -= grant.moved
             self._remember_given_back(grant)
@@ -189,7 +212,7 @@ class Mover:
             self._suspected.discard(grant.source)
         return closed and not alone
 
-    async def _carry_out(self, grant: Grant, has_moved: bool) -> None:
+    async def _carry_out(self, grant: Grant, has_moved: bool, mix: Mix | None) -> None:
         """Carry it out on a link that is open; what can be told in the grant is told there, not raised."""
         if self._time_is_up(grant.source):
             grant.end(Reason.UNDER_FULL)
@@ -208,10 +231,12 @@ class Mover:
         elif self._time_is_up(grant.source):
             grant.end(Reason.UNDER_FULL)
         else:
-            await self._on(link, grant)
+            await self._on(link, grant, mix)
 
-    async def _on(self, link: Link, grant: Grant) -> None:
-        channel, over = link.start(grant)
+    async def _on(self, link: Link, grant: Grant, mix: Mix | None) -> None:
+        channel, over = link.start(grant, mix)
+        if mix is not None and mix not in self._watched:
+            self._watched[mix] = asyncio.create_task(self._watch_mix(mix))
         await self._watch(link, channel, over)
         self._remember_size(grant)
         if channel.closed and link.usable:
@@ -240,11 +265,29 @@ class Mover:
             what = "a confirm" if waiting is Waiting.CONFIRM else "an answer"
             link.drop(f"waited {self.limits.patience(waiting):g} s for {what} from the broker")
 
+    async def _watch_mix(self, mix: Mix) -> None:
+        """When nothing has moved for a moment, the sources that deliver nothing are waited for no longer."""
+        try:
+            while mix.attended and not mix.over:
+                before = mix.steps
+                await asyncio.sleep(self.limits.turn)
+                if mix.steps == before and self._link is not None and self._link.usable:
+                    self._link.hurry(mix)
+        finally:
+            del self._watched[mix]
+
+    def _leave(self, mix: Mix, source: str) -> None:
+        if self._link is not None and self._link.usable:
+            self._link.leave(mix, source)
+        else:
+            mix.leave(source)
+
     # Sizes
 
     def _grant_size(self, source: str, left: int) -> int:
         """The first grant of an unknown queue is small, to learn how large its messages are."""
-        return left if source in self._average_size else min(left, self.limits.first_window)
+        known = source in self._average_size or left <= _LEARN_ABOVE * self.limits.first_window
+        return left if known else min(left, self.limits.first_window)
 
     def _window(self, source: str) -> int:
         limits = self.limits

@@ -77,6 +77,8 @@ class Splice:
                 else:
                     end = run_end
             at = end
+        for mix in {channel.mix for channel in touched if channel.mix is not None}:
+            mix.release()
         for channel in touched:
             channel.settle()
         return others, at

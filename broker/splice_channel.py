@@ -32,6 +32,8 @@ tail of a quorum queue on 3.10. A quorum queue puts them behind what it was give
 them again, and gives these back again, turns them round. So whoever comes after a grant that gave messages back asks
 for a window as large as that one's, whatever the count, and the surplus is given back with the rest. A careful grant,
 which looks for the message that closes the channel, does so too, but publishes one by one; the others wait in `_held`.
+There, too, messages wait for their turn among those of other channels (`mix.py`). A channel that ends its fetching,
+for whatever reason, leaves the mix first: what it holds is published like everything else.
 
 Protocol only: frames in, frames out. `mover.py` has the connection and the deadlines.
 """
@@ -45,6 +47,7 @@ from raquo.broker import content_header, frames
 from raquo.broker import run as run_of_messages
 from raquo.broker.confirms import ConfirmLedger
 from raquo.broker.grant import Grant, Reason, Waiting
+from raquo.broker.mix import Mix
 from raquo.broker.run import CONSUMER_TAG
 
 _DELIVERY_TAG_AT = 7 + 4 + 1 + len(CONSUMER_TAG)
@@ -97,14 +100,21 @@ class SpliceChannel:
         self._parts: list[bytes] | None = None  # the message being received; None: it is swallowed
         self._body_left = 0
         self._surplus = 0  # received, and never to be published
-        self._held: deque[tuple[int, list[bytes]]] = deque()  # of a careful grant: tags and messages
+        self._held: deque[tuple[int, list[bytes]]] = deque()  # tags and messages that wait for their turn
+        self._mix: Mix | None = None  # the turns; None: everything is published as it comes
         self._send(frames.channel_open(number) + frames.confirm_select(number))
 
     # What the mover asks for
 
-    def start(self, grant: Grant, on_end: Callable[[Grant], None]) -> None:
+    @property
+    def mix(self) -> Mix | None:
+        """The turns that its messages wait for, if they do."""
+        return self._mix
+
+    def start(self, grant: Grant, on_end: Callable[[Grant], None], mix: Mix | None = None) -> None:
         """Begin a grant; `on_end` is called when it is over."""
         self.grant, self._on_end = grant, on_end
+        self._join(grant, mix)
         self._acked = self._gets_sent = self._gets_answered = 0
         self._fetching, self._cancel_sent, self._stopping, self._fruitless = True, False, False, 0
         self._must_close, self._surplus = grant.careful or grant.window > grant.count, 0
@@ -119,6 +129,7 @@ class SpliceChannel:
         """Open the window no further: take what it holds, then settle."""
         if self.grant is None or not self._fetching or self._stopping:
             return
+        self._leave_mix()
         self._stopping = True
         if self.grant.careful:
             self._leaving = True
@@ -132,7 +143,9 @@ class SpliceChannel:
     def look_again(self) -> None:
         """Nothing has come for a while: is the source empty? If so, settle."""
         grant = self.grant
-        if grant is not None and self._welcomes_more() and not grant.by_get and not self._looks:
+        if self._mix is not None:  # what it waits for may be its turn
+            self._leave_mix()
+        elif grant is not None and self._welcomes_more() and not grant.by_get and not self._looks:
             self._received_before = self.received()
             self._look(grant)
 
@@ -140,7 +153,7 @@ class SpliceChannel:
         """Give back what is not acknowledged; nothing is published behind it."""
         if not self._close_sent and not self.closed:
             self._close_sent = self._withhold = True
-            self._held.clear()
+            self._give_up_turns()
             self._answers_due += 1
             self._send(frames.channel_close(self.number))
 
@@ -171,14 +184,20 @@ class SpliceChannel:
         The first message of a grant, and whatever is not ordinary, is left to `receive`.
         """
         grant = self.grant
-        if grant is None or self._withhold or not grant.delivered or grant.careful:
+        if grant is None or self._withhold or grant.careful or not (grant.delivered or self._held):
             return at
-        most = grant.count - grant.delivered
-        run = run_of_messages.pass_on(buffer, at, self.number, most, self._publish, self._wire.output)
+        mixed = self._mixed()
+        most = grant.count - grant.delivered - len(self._held)
+        output: list[bytes] = [] if mixed else self._wire.output
+        run = run_of_messages.pass_on(buffer, at, self.number, most, self._publish, output)
         if run.tags:
             self.frames_seen += 1
             grant.redelivered += run.redelivered
-            self._published(grant, run.tags, run.size)
+            if mixed:
+                contents = output[1::2]
+                self._held.extend((tag, [self._publish, own]) for tag, own in zip(run.tags, contents, strict=True))
+            else:
+                self._published(grant, run.tags, run.size)
         return run.end
 
     def receive(self, kind: int, frame: bytes) -> None:
@@ -217,9 +236,50 @@ class SpliceChannel:
     def lost(self, reason: Reason, text: str) -> None:
         """The connection is gone, and the grant with it."""
         self.closed = True
+        self._give_up_turns()
         if self.grant is not None:
             self.grant.end(reason, text)
             self._end(self.grant)
+
+    # Turns
+
+    @property
+    def holds(self) -> int:
+        """How many messages wait for their turn."""
+        return len(self._held)
+
+    def publish_held(self, count: int) -> None:
+        """It is the turn of so many of them."""
+        grant = self.grant
+        for _ in range(count if grant is not None else 0):
+            self._publish_parts(grant, *self._held.popleft())  # type: ignore[arg-type]
+
+    def _join(self, grant: Grant, mix: Mix | None) -> None:
+        """Take turns with other channels, if that can be: a grant that fetches more than it moves goes by itself."""
+        simple = not (grant.by_get or grant.careful or grant.window > grant.count)
+        self._mix = mix if mix is not None and simple and mix.mixes(grant.source) else None
+        if self._mix is not None:
+            self._mix.attach(grant.source, self)
+        elif mix is not None:
+            mix.leave(grant.source)
+
+    def _mixed(self) -> bool:
+        """Whether the next message waits for its turn; where it does not, those before it are published first."""
+        if self._mix is not None and self.grant is not None and not self._mix.mixes(self.grant.source):
+            self._leave_mix()
+        return self._mix is not None
+
+    def _leave_mix(self) -> None:
+        """Publish what is held, and from now on everything as it comes."""
+        mix, self._mix = self._mix, None
+        if mix is not None and self.grant is not None:
+            mix.leave(self.grant.source)
+            self.publish_held(self.holds)
+
+    def _give_up_turns(self) -> None:
+        """What is held goes back to the source."""
+        self._held.clear()
+        self._leave_mix()
 
     # Deliveries
 
@@ -233,7 +293,7 @@ class SpliceChannel:
         self._body_left = content_header.body_size(frame)
         if self._parts is not None:
             grant = self.grant
-            if grant is not None and not grant.delivered:
+            if grant is not None and not self.received():
                 grant.staged_at = content_header.staged_at(frame)
             self._parts.append(content_header.passed_on(frame, self._wire.user, self._wire.frame_max))
         if not self._body_left:
@@ -254,8 +314,8 @@ class SpliceChannel:
             self._gets_answered += 1
         if grant is None or parts is None or self._withhold:
             return
-        if grant.careful:
-            self._held.append((self._tag, parts))  # `settle` publishes it
+        if grant.careful or self._mixed():
+            self._held.append((self._tag, parts))  # `settle` publishes it, or the mix
         elif grant.delivered < grant.count:
             self._publish_parts(grant, self._tag, parts)
         else:
@@ -313,6 +373,7 @@ class SpliceChannel:
             self.close()
 
     def _on_cancel(self, _frame: bytes) -> None:
+        self._leave_mix()
         if self.grant is not None:
             self.grant.end(Reason.SOURCE_GONE, "the queue was deleted, or lost its leader")
         self._must_close = True
@@ -354,6 +415,7 @@ class SpliceChannel:
 
     def _on_close_ok(self, _frame: bytes) -> None:
         self.closed = True
+        self._give_up_turns()
         self._forget(self.number)
         if self.grant is not None:
             self._end(self.grant)
@@ -406,6 +468,7 @@ class SpliceChannel:
 
     def _give_up(self, reason: Reason, text: str, code: int = 0) -> None:
         self._withhold = self._must_close = True
+        self._give_up_turns()
         if self.grant is not None:
             self.grant.end(reason, text, code)
 
@@ -417,7 +480,9 @@ class SpliceChannel:
             self._end(grant)
 
     def _end(self, grant: Grant) -> None:
-        on_end, self.grant, self._on_end = self._on_end, None, None
+        if self._mix is not None:
+            self._mix.detach(grant.source)
+        on_end, self.grant, self._on_end, self._mix = self._on_end, None, None, None
         if on_end is not None:
             on_end(grant)
 

@@ -46,7 +46,8 @@ def room(bounds: Bounds, ready: int, in_flight: int, unacked: int | None = None)
     if bounds.max_unacked is not None:
         limits.append(bounds.max_unacked - ready - (unacked or 0) - in_flight)
     fits = min(limits)
-    return fits if fits >= bounds.min_room else 0
+    needed = min(n for n in (bounds.min_room, bounds.own_max_length, bounds.max_unacked) if n is not None)
+    return fits if fits >= max(1, needed) else 0
 
 
 def own_room(bounds: Bounds, ready: int, in_flight: int) -> int:
@@ -75,6 +76,10 @@ class Belief:
             self._doubted_since = None
             self.depth = reading
         return self.depth
+
+    def put(self, count: int) -> None:
+        """So many were put in: an empty queue would be a surprise now."""
+        self.depth = Depth(self.depth.ready + count, self.depth.consumers)
 
     def took(self, count: int) -> None:
         """So many were taken out: an empty queue is what comes next, and no surprise."""
@@ -163,7 +168,8 @@ class Floor:
 
     def allows(self, now: float, depth: Depth, max_length: int, per_second: float | None) -> int:
         """How many messages may go in now, though there is no room."""
-        if not depth.consumers or depth.ready <= max_length or not self.share:
+        room = depth.ready < max_length if self.watching else depth.ready <= max_length
+        if not depth.consumers or room or not self.share:
             self._full_since, self._credit, self._at = None, 0.0, now
             return 0
         if self._full_since is None:
@@ -186,6 +192,8 @@ def pause_between_rounds(max_length: int, per_second: float | None, consumers: i
 
     Workers that ask for single messages (`basic.get`) are no consumers; they show by what they take.
     """
-    if not per_second:
+    if per_second is None:
         return 0.1 if consumers else 1.0
+    if not per_second:
+        return 0.5 if consumers else 1.0
     return min(1.0, max(0.02, 0.1 * max_length / per_second))

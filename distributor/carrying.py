@@ -9,16 +9,19 @@ out; the chain finishes its grant by itself, and gives back the rest of its part
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from raquo.distributor.policy import Grants
 
+_log = logging.getLogger(__name__)
+
 _PATIENCE = 0.5
 _AHEAD = 2
 
-Move = Callable[[str, int], Awaitable[bool]]
-"""Carry out one grant; false: the rest of this queue's part is not to be tried now."""
+Move = Callable[[str, int, int], Awaitable[bool]]
+"""Carry out one grant, of a queue, so many, in slice number …; false: the rest is not to be tried now."""
 
 GiveBack = Callable[[str, int], None]
 """What of a queue's part was not tried."""
@@ -46,7 +49,8 @@ class Carrying:
         while pending:
             done, pending = await asyncio.wait(pending, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                task.result()
+                if error := task.exception():  # a mistake of ours, which must not cost the others their part
+                    _log.error("a part of a plan failed", exc_info=error)
             if not done and self._left() == mark:
                 break
             mark = self._left()
@@ -57,17 +61,30 @@ class Carrying:
         return sum(self._missing)
 
     async def _chain(self, queue: str, counts: dict[int, int]) -> None:
-        going = True
-        for number, count in counts.items():
-            if going and not self._over:
-                await self._turn_of(number)
-            if going and not self._over:
-                going = await self._move(queue, count)
-            else:
+        left = dict(counts)
+        try:
+            for number, count in counts.items():
+                if not self._over:
+                    await self._turn_of(number)
+                if self._over:
+                    break
+                del left[number]
+                try:
+                    going = await self._move(queue, count, number)
+                finally:
+                    self._enter(number)
+                if not going:
+                    break
+        finally:
+            for number, count in left.items():
                 self._give_back(queue, count)
-            self._missing[number] -= 1
-            if not self._missing[number]:
-                self._done[number].set()
+                self._enter(number)
+
+    def _enter(self, number: int) -> None:
+        """One more queue is done with this slice."""
+        self._missing[number] -= 1
+        if not self._missing[number]:
+            self._done[number].set()
 
     async def _turn_of(self, number: int) -> None:
         if number >= _AHEAD and not self._done[number - _AHEAD].is_set():

@@ -114,7 +114,10 @@ def _dropping_arguments(arguments: Mapping[str, Any]) -> list[str]:
 def _limited(queue: QueueInfo, major: int) -> bool:
     if queue.type != "quorum":
         return False
-    return limited_returns(queue) or _limits(queue.arguments.get("x-delivery-limit"), major)
+    argument = queue.arguments.get("x-delivery-limit")
+    if argument is not None:  # a policy over it is told as the policy's
+        return _limits(argument, major)
+    return limited_returns(queue)
 
 
 def _limits(limit: object, major: int) -> bool:

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr
 
 from raquo.distributor.config_setting import Setting, mask_url, same
-from raquo.distributor.policies import POLICIES
+from raquo.distributor.errors import BadConfiguration
+from raquo.distributor.policies import POLICIES, policy_named
 from raquo.distributor.rules import REGEX, pattern
 from raquo.mutators.names import typed
 
@@ -186,6 +187,10 @@ def _policy(value: Any) -> object:
         raise ValueError(f"one of {known}; {value} comes with a later release")
     if not isinstance(value, str) or not (value in POLICIES or _IN_CODE.fullmatch(value)):
         raise ValueError(f"one of {known}")
+    try:
+        policy_named(value)
+    except BadConfiguration as error:
+        raise ValueError(f"one of {known}; {error}") from error
     return value
 
 

@@ -11,12 +11,11 @@ The API is called in a thread, one call at a time.
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
 
 from raquo.broker.errors import BrokerError
 from raquo.broker.management import ManagementClient, QueueInfo
+from raquo.distributor.api_thread import ApiThread
 from raquo.distributor.snapshot import Snapshot, Staging, snapshot_of, staging_of
 from raquo.distributor.telemetry import Discovered, DiscoveryFailed, Telemetry, Warned
 
@@ -24,8 +23,6 @@ _PART_OF_THE_TIME = 20
 _PART_AT_MOST = 4
 _SOONEST = 0.25  # of the discovery period
 _LONGEST_BACK_OFF = 30.0
-
-Answer = TypeVar("Answer")
 
 
 class Discovery:
@@ -49,15 +46,16 @@ class Discovery:
         self._clock = clock
         self._soon = asyncio.Event()
         self._failures = 0
-        self._thread = ThreadPoolExecutor(1, "raquo-discovery")
+        self.asked_at = clock()  # when the last listing was begun
+        self._thread = ApiThread("raquo-discovery")
 
     async def run(self, on_snapshot: Callable[[Snapshot], None]) -> None:
         """List until cancelled."""
         while True:
             started = self._clock()
+            self._soon.clear()  # before the look: what is heard during it may come too late for it
             if await self.look():
                 on_snapshot(self.snapshot)
-            self._soon.clear()
             await self._pause(self._clock() - started)
 
     def soon(self) -> None:
@@ -68,7 +66,8 @@ class Discovery:
         """List once; whether there is a new snapshot."""
         started = self._clock()
         try:
-            listing = await self.in_thread(lambda: list(self._management.queues()))
+            listing = await self._thread.call(lambda: list(self._management.queues()))
+            self.asked_at = started
             snapshot = snapshot_of(listing, self.serves, self.snapshot)
         except BrokerError as error:
             self._fail(str(error))
@@ -84,13 +83,9 @@ class Discovery:
         self.snapshot = replace(self.snapshot, staging={**self.snapshot.staging, found.queue: found})
         return found
 
-    async def in_thread(self, call: Callable[[], Answer]) -> Answer:
-        """Run a call of the management API without stopping the loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
-
     def close(self) -> None:
         """End the thread; a call that hangs is left to its own deadline."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
         self._management.close()
 
     def _succeed(self, snapshot: Snapshot, seconds: float) -> None:

@@ -12,6 +12,7 @@ from raquo.distributor.staging_queue import StagingQueue
 
 READINGS_A_SECOND = 2000
 _BURST = 500
+_RESERVED = 0.25  # of the budget, for the rotation
 _TICK = 0.1
 
 
@@ -22,6 +23,7 @@ class Freshness:
         self._reader = reader
         self._clock = clock
         self._allowance = float(_BURST)
+        self._reserve = 0.0
         self._at = clock()
 
     async def read(self, target: str, staging: Sequence[StagingQueue]) -> dict[str, Reading]:
@@ -38,19 +40,34 @@ class Freshness:
             for target, queues in idle():
                 for start in range(0, len(queues), _BURST):
                     part = queues[start : start + _BURST]
-                    while (affordable := self._take(len(part), keep=_BURST / 2)) < len(part):
-                        self._allowance += affordable  # not enough yet: put it back, and wait
+                    while not self._rotation_affords(len(part)):
                         await asyncio.sleep(_TICK)
                     found(target, await self._reader.read(part))
             await asyncio.sleep(max(0.0, next_pass - self._clock()))  # a few queues need not be read all the time
 
-    def _take(self, wanted: int, keep: float = 0.0) -> int:
-        now = self._clock()
-        self._allowance = min(2.0 * _BURST, self._allowance + (now - self._at) * READINGS_A_SECOND)
-        self._at = now
-        taken = max(0, min(wanted, int(self._allowance - keep)))
+    def _take(self, wanted: int) -> int:
+        """How many of so many readings a round may have now."""
+        self._earn()
+        taken = max(0, min(wanted, int(self._allowance)))
         self._allowance -= taken
         return taken
+
+    def _rotation_affords(self, wanted: int) -> bool:
+        """A part of the budget is the rotation's own, else busy rounds could shut it out; it may have the rest too."""
+        self._earn()
+        if self._reserve + max(0.0, self._allowance - _BURST / 2) < wanted:
+            return False
+        from_reserve = min(self._reserve, wanted)
+        self._reserve -= from_reserve
+        self._allowance -= wanted - from_reserve
+        return True
+
+    def _earn(self) -> None:
+        now = self._clock()
+        earned = (now - self._at) * READINGS_A_SECOND
+        self._at = now
+        self._reserve = min(float(_BURST), self._reserve + earned * _RESERVED)
+        self._allowance = min(2.0 * _BURST, self._allowance + earned * (1 - _RESERVED))
 
 
 Found = Callable[[str, dict[str, Reading]], None]

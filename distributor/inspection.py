@@ -5,18 +5,14 @@ policy may limit its length and the broker would throw away what is too much, an
 others keep full every second, because its consumption decides what staging gets.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from raquo.broker.errors import ManagementError
 from raquo.broker.management import ConsumerInfo, ManagementClient, PolicyInfo, QueueDetails
 from raquo.broker.run import CONSUMER_TAG
+from raquo.distributor.api_thread import ApiThread
 from raquo.mutators.names import MARK, StagingName
-
-Answer = TypeVar("Answer")
 
 _NOT_FOUND = 404
 
@@ -36,24 +32,21 @@ class Inspector:
     def __init__(self, management: ManagementClient) -> None:
         self.oddities: tuple[str, ...] = ()  # in words, as of the last look
         self._management = management
-        self._thread = ThreadPoolExecutor(1, "raquo-inspection")
+        self._thread = ApiThread("raquo-inspection")
 
     async def targets(self, names: Iterable[str]) -> dict[str, Inspected]:
         """What each of them is; raises `BrokerError` where the API does not answer."""
         wanted = list(names)
-        return await self._in_thread(lambda: self._inspect(wanted))
+        return await self._thread.call(lambda: self._inspect(wanted))
 
     async def queue(self, name: str) -> QueueDetails | None:
         """One queue, or None where there is none."""
-        return await self._in_thread(lambda: self._details(name))
+        return await self._thread.call(lambda: self._details(name))
 
     def close(self) -> None:
         """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
         self._management.close()
-
-    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     def _inspect(self, names: list[str]) -> dict[str, Inspected]:
         consumers = self._management.consumers()

@@ -7,6 +7,7 @@
 | newcomers | finds out what queues are that somebody rang for and nobody knows |
 | rotation | reads the depths of idle staging queues, so that no message waits for a bell that was lost |
 | inspection | looks at targets: own limits, prefetch, consumption |
+| glance | reads the depth of targets that have no rounds, because nothing is staged for them |
 | missing | declares targets that are missing, where the configuration says so |
 | reaper | deletes staging queues that were empty for long, where the configuration says so |
 | rounds | one loop for each target |
@@ -34,7 +35,7 @@ from raquo.distributor.discovery import Discovery
 from raquo.distributor.freshness import Freshness
 from raquo.distributor.inspection import Inspected, Inspector
 from raquo.distributor.newcomers import Newcomers
-from raquo.distributor.policies import POLICIES
+from raquo.distributor.policies import policy_named
 from raquo.distributor.reaper import Reaper
 from raquo.distributor.round import Switches, Target, TargetFacts
 from raquo.distributor.rules import weights_of
@@ -50,6 +51,7 @@ _log = logging.getLogger(__name__)
 
 _INSPECT_EVERY = 60.0
 _WATCH_EVERY = 1.0
+_GLANCE_EVERY = 2.0
 _REST_AFTER = 60.0
 _LONGEST_BACK_OFF = 30.0
 _ALIVE_WITHIN = 10.0
@@ -101,6 +103,7 @@ class Replica:
         self._keep("rotation", lambda: self._freshness.rotate(self._idle, self._on_readings))
         self._keep("inspection", self._inspect_all)
         self._keep("watch", self._watch)
+        self._keep("glance", self._glance)
         self._keep("missing", self._declare_missing)
         self._keep("reaper", Reaper(lambda: self._config, self.targets, self.discovery, self.switches).run)
         self._keep("pulse", self._pulse)
@@ -138,13 +141,15 @@ class Replica:
 
     def reload(self, config: Config) -> None:
         """Go on with this configuration; the broker's address stays as it was at the start."""
-        self._config = config
+        if config.broker != self._config.broker:
+            self.telemetry.emit(Warned("[broker] has changed: start the daemon again to use it"))
+        self._config = config.model_copy(update={"broker": self._config.broker})
         self.discovery.serves = self._serves()
         self.discovery.every = config.distributor.discover_every
         for name, target in self.targets.items():
             settings = config.for_target(name)
             target.facts = self._facts(name)
-            target.policy = POLICIES[settings.policy]
+            target.policy = policy_named(settings.policy)
             target.floor.share = settings.floor_share
             target.weigh(self._weights(name))
         self.discovery.soon()
@@ -214,6 +219,7 @@ class Replica:
         """The rounds of one target."""
         while not self.switches.stopping:
             if not target.waiting:
+                target.woken.clear()  # whoever rings makes it wait for something first
                 await self._until_woken(target)
                 continue
             await self._round(target)
@@ -232,6 +238,8 @@ class Replica:
     async def _round(self, target: Target) -> None:
         try:
             await target.round()
+            if target.hold.reason == "inspecting":
+                await self._inspect({target.name})
             self._trouble.pop(f"depths of {target.name}", None)
         except BrokerError as error:
             self._trouble[f"depths of {target.name}"] = str(error)
@@ -252,6 +260,13 @@ class Replica:
                 if details is not None and details.consumed_per_second is not None:
                     self.targets[name].consumption.told(details.consumed_per_second, self._clock())
 
+    async def _glance(self) -> None:
+        while True:
+            await asyncio.sleep(_GLANCE_EVERY)
+            idle = {name: target for name, target in self.targets.items() if not target.waiting}
+            for name, reading in (await self._reader.read(idle)).items():
+                idle[name].glance(reading)
+
     async def _declare_missing(self) -> None:
         """A target that is to be declared is durable, and of the type of its staging queues."""
         while True:
@@ -259,10 +274,16 @@ class Replica:
             for name, target in list(self.targets.items()):
                 missing = target.hold.reason == "target_missing"
                 if missing and self._config.for_target(name).declare_missing and not self.switches.dry_run:
-                    async with Keeper(self._config.broker.urls()) as keeper:
-                        await keeper.declare(name, {"x-queue-type": target.staging_type})
-                    self.telemetry.emit(Warned(f"there was no queue {name!r}: it was declared"))
-                    target.woken.set()
+                    await self._declare(target)
+
+    async def _declare(self, target: Target) -> None:
+        try:
+            async with Keeper(self._config.broker.urls()) as keeper:
+                await keeper.declare(target.name, {"x-queue-type": target.staging_type})
+            self.telemetry.emit(Warned(f"there was no queue {target.name!r}: it was declared"))
+            target.woken.set()
+        except BrokerError as error:  # the others may be declared all the same
+            self.telemetry.emit(Warned(f"{target.name!r} is missing and cannot be declared: {error}"))
 
     # Discovery
 
@@ -270,7 +291,7 @@ class Replica:
         by_target = snapshot.by_target()
         for name, target in list(self.targets.items()):
             target.know(by_target.get(name, {}).values(), self._weights(name))
-            target.listed(self._facts(name))
+            target.listed(self._facts(name), self.discovery.asked_at)
             if not target.queues:
                 self._retire(target)
         if new := by_target.keys() - self.targets.keys():
@@ -296,27 +317,34 @@ class Replica:
         """Its last staging queue is gone."""
         del self.targets[target.name]
         self._inspected.pop(target.name, None)
+        for loop in (f"rounds of {target.name}", f"depths of {target.name}"):
+            self._trouble.pop(loop, None)
         self._serving.pop(target.name).cancel()
         self._later(target.finish(0.0))
 
     def _target(self, name: str) -> Target:
         settings = self._config.for_target(name)
-        return Target(
+        target = Target(
             name,
             self._facts(name),
-            POLICIES[settings.policy],
+            policy_named(settings.policy),
             self._make_transport(name),
             self._freshness,
             self.telemetry,
             self.switches,
             (self._clock, time.time),
         )
+        target.inspected = self._inspected.get(name, Inspected(None)).queue is not None
+        return target
 
     async def _inspect(self, names: AbstractSet[str]) -> None:
         try:
             self._inspected |= await self._inspector.targets(names)
         except BrokerError as error:
             self.telemetry.emit(Warned(f"targets are served by what is known of them: {error}"))
+        else:
+            for name in names & self.targets.keys():
+                self.targets[name].inspected = self._inspected[name].queue is not None
         for name in names & self.targets.keys():
             self.targets[name].facts = self._facts(name)
         for text in self._inspector.oddities:
@@ -327,13 +355,14 @@ class Replica:
         settings = self._config.for_target(name)
         listed = self.discovery.snapshot.targets.get(name)
         inspected = self._inspected.get(name, Inspected(None))
-        details = inspected.queue or listed
+        details = listed or inspected.queue  # it may have been made anew since it was looked at
+        own_limits = [one.max_length for one in (listed, inspected) if one is not None and one.max_length is not None]
         return TargetFacts(
             bounds=Bounds(
                 max_length=settings.max_length,
                 min_room=settings.min_room,
                 max_unacked=settings.max_unacked,
-                own_max_length=inspected.max_length if inspected.queue else listed.max_length if listed else None,
+                own_max_length=min(own_limits, default=None),
             ),
             type=details.type if details else "classic",
             floor_share=settings.floor_share,

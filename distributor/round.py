@@ -9,7 +9,10 @@ that hangs costs the others a moment, and the target is never filled twice.
 not read in every round, because its exact depth changes nothing.
 
 **When the target itself cannot take anything** (it is missing, a stream, the broker has an alarm, the connection is
-gone) the round grants nothing and says why; everything stays in staging.
+gone) the round grants nothing and says why; everything stays in staging. A target that was missing and is there again
+may be another queue than before, with limits of its own: it takes nothing until somebody has looked at it.
+
+**A queue that gave trouble** is granted one message, and nobody waits for it.
 """
 
 import asyncio
@@ -28,9 +31,10 @@ from raquo.distributor.snapshot import Staging
 from raquo.distributor.staging_queue import StagingQueue, Trouble, Weights
 from raquo.distributor.status import PlannedTarget, TargetStatus
 from raquo.distributor.telemetry import FloorGranted, Moved, MoveFailed, RoundDone, Telemetry
-from raquo.distributor.transport import Outcome, Reason, Transport
+from raquo.distributor.transport import Mix, Outcome, Reason, Transport
 
 _GRANT_WITHIN = 5.0
+_BYPASS_AT_ONCE = 10_000  # so that "off" is heeded soon
 _FRESH_ENOUGH = 1.0
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
 _ENDED_WITH_CONNECTION = (Reason.CONNECTION_LOST, Reason.NO_ANSWER)
@@ -92,6 +96,7 @@ class Target:
         self.consumption = Consumption()
         self.floor = Floor(facts.floor_share)
         self.moved = 0
+        self.inspected = False  # whether its own limits are known
         self._freshness = freshness
         self._telemetry = telemetry
         self._switches = switches
@@ -99,6 +104,7 @@ class Target:
         self._busy: dict[str, StagingQueue] = {}
         self._belief = capacity.Belief()
         self._held = capacity.Held()
+        self._in_flight_then = 0
         self._state = State()
         self._late: set[asyncio.Task[None]] = set()
         self._failures = 0
@@ -116,10 +122,10 @@ class Target:
             if one.depth and not own.depth:
                 self.ring(one.queue)
 
-    def listed(self, facts: TargetFacts) -> None:
+    def listed(self, facts: TargetFacts, asked_at: float) -> None:
         """A new listing, and what it says of the target."""
         self.facts = facts
-        self._held.listed(facts.total, self._now(), facts.type)
+        self._held.listed(facts.total, asked_at, facts.type)
 
     def learn(self, staging: Staging, weights: Callable[[Staging], Weights]) -> StagingQueue:
         """One of its staging queues, maybe a new one."""
@@ -132,7 +138,7 @@ class Target:
     def weigh(self, weights: Callable[[Staging], Weights]) -> None:
         """Weights have changed."""
         for own in self.queues.values():
-            own.weights = weights(own.staging)
+            own.weights, own.by_queue = weights(own.staging), self.facts.by_queue
 
     def ring(self, queue: str) -> bool:
         """A staging queue is said to have a message; whether it is known here."""
@@ -147,8 +153,18 @@ class Target:
     def read_idle(self, readings: Mapping[str, Reading]) -> None:
         """Depths that were read outside a round."""
         for queue, reading in readings.items():
-            if isinstance(reading, Depth) and reading.ready and (own := self.queues.get(queue)) and not own.busy:
+            own = self.queues.get(queue)
+            if own is None or own.busy:
+                continue
+            if isinstance(reading, Depth) and reading.ready:
                 self.ring(queue)
+            elif isinstance(reading, Refused) and reading.missing:
+                self._forget(queue)
+
+    def glance(self, reading: Reading) -> None:
+        """Its own depth was read outside a round."""
+        if not self.waiting:
+            self._read_target(reading, self._now())
 
     def idle_queues(self) -> list[str]:
         """Those that no round looks at."""
@@ -193,8 +209,11 @@ class Target:
         now = self._now()
         if now < self._retry_at:
             return self._retry_at - now
+        if self.hold.reason in _NOT_THERE:
+            return 1.0
         if not self._askable(now):  # everything that waits is held, on its way, or left out for a while
-            return min(1.0, max(0.02, min((own.retry_at for own in self._busy.values()), default=now) - now))
+            left_out = (own.retry_at for own in self._busy.values() if own.depth and not own.granted)
+            return min(1.0, max(0.02, min((at for at in left_out if at > now), default=now + 1.0) - now))
         if configured is not None:
             return configured
         return capacity.pause_between_rounds(
@@ -226,20 +245,21 @@ class Target:
     async def read_all(self, reader: DepthReader) -> None:
         """Read the depth of every staging queue once, whatever it costs."""
         readings = await reader.read([self.name, *self.queues])
-        self._take(readings)
+        self._take(readings, self._now())
         for queue, own in self.queues.items():
             if own.busy:
                 self._busy[queue] = own
 
     async def _read_depths(self, now: float) -> None:
-        self._take(await self._freshness.read(self.name, self._worth_reading(now)))
+        self._in_flight_then = self.in_flight  # what settles meanwhile may be in the answer, or may not
+        self._take(await self._freshness.read(self.name, self._worth_reading(now)), now)
 
-    def _take(self, readings: dict[str, Reading]) -> None:
+    def _take(self, readings: dict[str, Reading], asked_at: float) -> None:
         own = readings.pop(self.name)
         now = self._now()
         self._read_target(own, now)
         for queue, reading in readings.items():
-            self._read_staging(queue, reading, now)
+            self._read_staging(queue, reading, now, asked_at)
 
     def _worth_reading(self, now: float) -> list[StagingQueue]:
         """Busy queues, but those that are surely deeper than anything that fits."""
@@ -254,7 +274,8 @@ class Target:
         if isinstance(reading, Refused):
             code = "target_missing" if reading.missing else "not_permitted"
             self.hold = Hold(code, f"there is no queue {self.name!r}" if reading.missing else reading.text)
-            self.depth = Depth(0, 0)
+            self.depth, self._belief = Depth(0, 0), capacity.Belief()
+            self.inspected = self.inspected and not reading.missing
             return
         self.depth = self._belief.read(reading, now, self.facts.type == "quorum")
         self.consumption.read(self.depth.ready, now)
@@ -263,16 +284,18 @@ class Target:
     def _hold(self) -> Hold:
         if self.facts.type == "stream":
             return Hold("stream_target", "a stream has no depth: it cannot be kept just full")
+        if not self.inspected:
+            return Hold("inspecting", "what the queue itself allows is being looked up")
         if self.transport.blocked:
             return Hold("blocked", "the broker has an alarm and accepts nothing")
         return Hold()
 
-    def _read_staging(self, queue: str, reading: Reading, now: float) -> None:
+    def _read_staging(self, queue: str, reading: Reading, now: float, asked_at: float) -> None:
         own = self.queues.get(queue)
         if own is None:
             return
         if isinstance(reading, Depth):
-            own.read(reading, now)
+            own.read(reading, now, asked_at)
             if not own.busy:
                 self._busy.pop(queue, None)
         elif reading.missing:
@@ -288,9 +311,10 @@ class Target:
 
     def _room(self) -> int:
         bounds, ready = self.facts.bounds, self.depth.ready
+        in_flight = max(self.in_flight, self._in_flight_then)
         if self._switches.bypass:
-            return capacity.own_room(bounds, ready, self.in_flight)
-        return capacity.room(bounds, ready, self.in_flight, self._held.unacked(ready))
+            return min(_BYPASS_AT_ONCE, capacity.own_room(bounds, ready, in_flight))
+        return capacity.room(bounds, ready, in_flight, self._held.unacked(ready))
 
     def _plan(self, now: float, trying: bool = False) -> tuple[Grants, dict[str, Demand], State, bool]:
         """The grants, what they were divided by, what the policy remembers then, and whether it is the floor."""
@@ -325,32 +349,48 @@ class Target:
     # Moving
 
     async def _carry_out(self, grants: Grants, demands: Mapping[str, Demand]) -> None:
-        groups = {queue: demands[queue].group for queue in grants}
-        length = self.facts.bounds.max_length
-        parts = [grants] if self._switches.bypass else slices(grants, groups, length)
-        for queue, count in grants.items():
-            self.queues[queue].granted = count
-
         own = {queue: self.queues[queue] for queue in grants}  # also if one is forgotten meanwhile
+        for queue, count in grants.items():
+            own[queue].granted = count
+        self._in_flight_then = 0
+        probes = {queue: grants.pop(queue) for queue in list(grants) if own[queue].trouble}
+        for queue, count in probes.items():
+            self._go_on(asyncio.create_task(self._probe(own[queue], count, demands[queue])))
+        parts = self._parts(grants, demands)
+        mixes = [Mix(part) for part in parts]
 
-        async def move(queue: str, count: int) -> bool:
-            return await self._grant(own[queue], count, demands[queue])
+        async def move(queue: str, count: int, part: int) -> bool:
+            return await self._grant(own[queue], count, demands[queue], mixes[part])
 
         def give_back(queue: str, count: int) -> None:
             self._not_moved(queue, count, demands[queue])
 
-        late = await Carrying(parts, move, give_back).run()
-        self._late |= late
-        for task in late:
-            task.add_done_callback(self._late.discard)
+        for task in await Carrying(parts, move, give_back).run():
+            self._go_on(task)
 
-    async def _grant(self, own: StagingQueue, count: int, demand: Demand) -> bool:
+    def _go_on(self, task: "asyncio.Task[None]") -> None:
+        """Let it go on beside the rounds."""
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _probe(self, own: StagingQueue, count: int, demand: Demand) -> None:
+        await self._grant(own, count, demand, Mix({demand.queue: count}))
+
+    def _parts(self, grants: Grants, demands: Mapping[str, Demand]) -> list[Grants]:
+        """The plan in slices, unless the transport can mix all of it, or nothing needs to be mixed."""
+        if self._switches.bypass or len(grants) <= self.transport.mixes:
+            return [grants]
+        groups = {queue: demands[queue].group for queue in grants}
+        return slices(grants, groups, self.facts.bounds.max_length)
+
+    async def _grant(self, own: StagingQueue, count: int, demand: Demand, mix: Mix) -> bool:
         """Carry one grant out, and enter what became of it; whether the next may follow."""
         if self._switches.stopping or self._now() < self._retry_at:
+            mix.leave(demand.queue)
             self._not_moved(demand.queue, count, demand)
             return False
         try:
-            outcome = await self.transport.move(own.staging, count, _GRANT_WITHIN)
+            outcome = await self.transport.move(own.staging, count, _GRANT_WITHIN, mix)
         except BrokerError as error:
             outcome = Outcome(own.staging.queue, count, 0, Reason.CONNECTION_LOST, str(error))
         except Exception:
@@ -374,6 +414,7 @@ class Target:
 
     def _enter(self, own: StagingQueue, outcome: Outcome) -> None:
         self.moved += outcome.moved
+        self._belief.put(outcome.moved)
         self.consumption.moved(outcome.moved)
         if self.facts.bounds.max_unacked is not None:
             self._held.moved(outcome.moved, self._now())
@@ -400,6 +441,7 @@ class Target:
             self._forget(own.staging.queue)
         elif reason is Reason.RETURNED:
             self.hold = Hold("target_missing", f"there is no queue {self.name!r}")
+            self.inspected = False
             self._back_off(now)
         elif reason is Reason.BLOCKED:
             self.hold = Hold("blocked", outcome.text)
@@ -443,4 +485,5 @@ class Target:
         )
 
 
+_NOT_THERE = ("target_missing", "not_permitted", "stream_target")
 _PASSING = (None, "no_room", "direct_producers")  # holds that a round may find gone

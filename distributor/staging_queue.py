@@ -46,7 +46,8 @@ class StagingQueue:
         self.moved = 0
         self.trouble: Trouble | None = None
         self.retry_at = float("-inf")
-        self._by_queue = by_queue
+        self.rung_at = float("-inf")
+        self.by_queue = by_queue
         self._belief = Belief()
         self._failures = 0
         self._recent: RecentCount | None = None  # most staging queues are idle
@@ -56,7 +57,7 @@ class StagingQueue:
     @property
     def group(self) -> str:
         """Who shares with the others: the tenant, or the queue itself."""
-        return self.staging.queue if self._by_queue else self.staging.tenant_key
+        return self.staging.queue if self.by_queue else self.staging.tenant_key
 
     @property
     def held_back(self) -> bool:
@@ -73,13 +74,16 @@ class StagingQueue:
         if self.depth <= 0 or self.granted or now < self.retry_at or (weighed and self.held_back):
             return None
         tenant, queue = self.weights if weighed else Weights()
-        if self._by_queue:
+        if self.by_queue:
             tenant, queue = queue, NORMAL_WEIGHT
-        return Demand(self.staging.queue, self.group, self.depth, queue, tenant, self.staging.urgent)
+        asks = 1 if self.trouble else self.depth  # one is enough to see whether it works again
+        return Demand(self.staging.queue, self.group, asks, queue, tenant, self.staging.urgent)
 
-    def read(self, reading: Depth, now: float) -> None:
-        """Its depth was read."""
+    def read(self, reading: Depth, now: float, asked_at: float) -> None:
+        """Its depth was read; who rang after the question knows better than an answer of 0."""
         self.depth = self._belief.read(reading, now, self.staging.type == "quorum").ready
+        if not self.depth and self.rung_at > asked_at:
+            self.depth = 1
         self.read_at = now
         if not self.depth:
             self._waiting_since = self._head_staged_at = None
@@ -88,6 +92,7 @@ class StagingQueue:
 
     def rung(self, now: float) -> None:
         """Somebody says that it has a message."""
+        self.rung_at = now
         if not self.depth:
             self.depth, self._waiting_since = 1, now
 
@@ -100,6 +105,7 @@ class StagingQueue:
             self._head_staged_at = outcome.staged_at / 1000
         if outcome.moved:
             self.moved += outcome.moved
+            self._failures = 0
             self._recent = self._recent or RecentCount()
             self._recent.add(outcome.moved, now)
         if outcome.moved < outcome.asked and outcome.reason is Reason.UNDER_FULL:
@@ -124,7 +130,7 @@ class StagingQueue:
         """As users see it; `hold` is why the target takes nothing, if it does not."""
         lately = self.moved_lately(now)
         state, reason, text = self._state(now, hold)
-        weight = self.weights.queue if self._by_queue else self.weights.tenant * self.weights.queue / NORMAL_WEIGHT
+        weight = self.weights.queue if self.by_queue else self.weights.tenant * self.weights.queue / NORMAL_WEIGHT
         return StagingStatus(
             queue=self.staging.queue,
             tenant=self.staging.tenant,

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from raquo.broker.grant import Outcome, Reason
+from raquo.broker.mix import Mix
 from raquo.distributor.snapshot import Staging
 
-__all__ = ["MakeTransport", "Outcome", "Reason", "Transport"]
+__all__ = ["MakeTransport", "Mix", "Outcome", "Reason", "Transport"]
 
 
 class Transport(Protocol):
@@ -30,8 +31,15 @@ class Transport(Protocol):
     def in_flight_limit(self) -> int:
         """How many messages may be repeated if this process is killed."""
 
-    async def move(self, source: Staging, count: int, deadline: float) -> Outcome:
-        """Move up to `count` messages, fetching no longer than `deadline` seconds; raises `BrokerError`."""
+    @property
+    def mixes(self) -> int:
+        """How many staging queues it can mix in the target by itself; 0: it puts block behind block."""
+
+    async def move(self, source: Staging, count: int, deadline: float, mix: Mix | None = None) -> Outcome:
+        """Move up to `count` messages, fetching no longer than `deadline` seconds; raises `BrokerError`.
+
+        Moves with the same `mix` go into the target in turns, as far as the transport mixes.
+        """
 
     async def rest(self) -> None:
         """Nothing to do for a while: hold no connection."""

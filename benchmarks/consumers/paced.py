@@ -10,6 +10,8 @@ read from the socket. When this process wakes up late, that is not counted: what
 as far as anybody can tell. And when it was so late that all it had in hand was overdue, it has asked for more too late:
 the gap behind that is its own too, and is summed up apart.
 
+**With a ledger** every finished message is entered by what its body says (`ledger.py`).
+
 **Holders** take a number of messages and never acknowledge them, as Celery does with tasks that are due later.
 """
 
@@ -20,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.consumers.deliveries import connect, consume
+from benchmarks.consumers.ledger import Ledger
 
 _AT_LEAST_EVERY = 0.002
 _FOR_THE_LAST_ACKS = 0.2
@@ -35,17 +38,19 @@ async def run(
     prefetch: int,
     seconds: float,
     held: int = 0,
+    numbered: bool = False,
 ) -> dict[str, Any]:
-    """Work until told to stop; every worker's idle times."""
+    """Work until told to stop; every worker's idle times, and the ledger where messages are numbered."""
     crew: dict[int, Worker] = {}
+    ledger = Ledger() if numbered else None
     holder: list[int] = []
 
-    def take(channel: int, tag: int, _body: bytes) -> None:
+    def take(channel: int, tag: int, body: bytes) -> None:
         if channel not in holder:
-            crew[channel].take(tag, time.monotonic())
+            crew[channel].take(tag, body, time.monotonic())
 
     def join(channel: Any) -> None:
-        crew[channel.channel_number] = Worker(channel, seconds, prefetch)
+        crew[channel.channel_number] = Worker(channel, seconds, prefetch, ledger)
 
     connection = await connect(url, take)
     if held:
@@ -57,7 +62,9 @@ async def run(
         now = time.monotonic()
         due = min(worker.work(now) for worker in crew.values())
         await asyncio.sleep(max(0.0002, due - time.monotonic()))
-    answer = {"workers": [worker.report(time.monotonic()) for worker in crew.values()]}
+    answer: dict[str, Any] = {"workers": [worker.report(time.monotonic()) for worker in crew.values()]}
+    if ledger is not None:
+        answer["ledger"] = ledger.as_json()
     await asyncio.sleep(_FOR_THE_LAST_ACKS)
     return answer
 
@@ -65,11 +72,12 @@ async def run(
 class Worker:
     """One channel, and its time on paper."""
 
-    def __init__(self, channel: Any, seconds: float, prefetch: int) -> None:
+    def __init__(self, channel: Any, seconds: float, prefetch: int, ledger: Ledger | None) -> None:
         self._channel = channel
+        self._ledger = ledger
         self._seconds = seconds
         self._too_late = _LATE * prefetch * seconds
-        self._in_hand: deque[int] = deque()
+        self._in_hand: deque[tuple[int, bytes]] = deque()
         self._due: float | None = None  # when the first in hand is finished
         self._wake_at = float("inf")
         self._idle_from: float | None = None
@@ -79,9 +87,9 @@ class Worker:
         self._idle: list[tuple[float, float]] = []
         self._own = 0.0
 
-    def take(self, tag: int, now: float) -> None:
+    def take(self, tag: int, body: bytes, now: float) -> None:
         """A message has come."""
-        self._in_hand.append(tag)
+        self._in_hand.append((tag, body))
         if self._first is None:
             self._first = now
         if self._due is None:
@@ -93,8 +101,10 @@ class Worker:
         late = now - self._wake_at
         finished = None
         while self._due is not None and self._due <= now:
-            finished = self._in_hand.popleft()
+            finished, body = self._in_hand.popleft()
             self._done += 1
+            if self._ledger is not None:
+                self._ledger.enter(body, self._due)
             self._due = self._due + self._seconds if self._in_hand else None
         if finished is not None:
             self._channel.basic_ack(finished, multiple=True)

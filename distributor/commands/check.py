@@ -5,7 +5,6 @@ import logging
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from raquo.distributor.commands.loading import (
     Output,
     OutputOption,
     UrlOption,
+    console_for_tables,
     load_config,
     one_line_errors,
 )
@@ -26,7 +26,6 @@ from raquo.distributor.rights import setup_lines
 __all__ = ["check"]
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.FAILURE: "bold red"}
-_WIDE = 400  # what reads a pipe should find a finding on one line
 
 
 def check(
@@ -64,7 +63,4 @@ def _print(found: list[Finding], output: Output) -> None:
     table = Table("", "code", "finding", box=None, pad_edge=False)
     for one in found:
         table.add_row(Text(one.level.value, _STYLES[one.level]), one.code, Text(one.text))
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    console.print(table)
+    console_for_tables().print(table)

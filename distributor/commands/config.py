@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from raquo.distributor.commands.loading import console_for_tables
 from raquo.distributor.config import Config
 from raquo.distributor.config_keys import entries
 from raquo.distributor.config_sources import Loaded, load
@@ -18,7 +18,6 @@ from raquo.distributor.errors import BadConfiguration
 __all__ = ["config"]
 
 _USAGE = 2
-_WIDE = 240  # what reads a pipe should find a setting on one line
 
 
 class Output(StrEnum):
@@ -69,10 +68,7 @@ def _print_table(settings: list[dict[str, Any]]) -> None:
     for one in settings:
         # What a default left unsaid has no form in TOML, and needs none here.
         table.add_row(one["key"], "" if one["value"] is None else toml(one["value"]), one["origin"])
-    console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    console.print(table)
+    console_for_tables().print(table)
 
 
 def _as_json(value: object) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from raquo.distributor.config import Config
 from raquo.distributor.config_sources import load
@@ -15,6 +16,7 @@ from raquo.distributor.errors import BadConfiguration
 from raquo.mutators.errors import RaquoError
 
 FAILED, MISUSED = 1, 2
+_WIDE = 240
 
 
 class Output(StrEnum):
@@ -51,6 +53,14 @@ def one_line_errors() -> Iterator[None]:
         fail(str(error), FAILED)
     except KeyboardInterrupt:
         fail("interrupted", 130)
+
+
+def console_for_tables() -> Console:
+    """Where tables are printed; what reads a pipe should find every row on one line."""
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDE
+    return console
 
 
 def fail(text: str, code: int) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from raquo.broker.errors import BrokerError
@@ -20,6 +19,7 @@ from raquo.distributor.commands.loading import (
     Output,
     OutputOption,
     UrlOption,
+    console_for_tables,
     fail,
     load_config,
     one_line_errors,
@@ -117,7 +117,7 @@ def _print(told: dict[str, Any], output: Output, tables: Callable[[dict[str, Any
     if output is Output.JSON:
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
         return
-    console = Console()
+    console = console_for_tables()
     for table in tables(told):
         console.print(table)
     words = {"daemon": "as the running daemon sees it", "broker": "no daemon answers; as the broker shows it"}

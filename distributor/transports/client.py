@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from raquo.broker.mix import Mix
 from raquo.broker.mover import Limits, Mover
 from raquo.broker.url import Urls
 from raquo.distributor.snapshot import Staging
@@ -31,11 +32,16 @@ class ClientTransport:
         """Window times channels."""
         return self._limits.channels * self._limits.window
 
-    async def move(self, source: Staging, count: int, deadline: float) -> Outcome:
+    @property
+    def mixes(self) -> int:
+        """As many as move at the same time."""
+        return self._limits.channels
+
+    async def move(self, source: Staging, count: int, deadline: float, mix: Mix | None = None) -> Outcome:
         """Move by a consumer, or, from a queue that its last consumer would delete, without one."""
         if self._mover is None:
             self._mover = Mover(self._url, self._target, self._limits)
-        outcome = await self._mover.move(source.queue, count, deadline=deadline, by_get=source.auto_delete)
+        outcome = await self._mover.move(source.queue, count, deadline=deadline, by_get=source.auto_delete, mix=mix)
         if outcome.reason is Reason.CHANNEL_CLOSED and outcome.code == _NOT_FOUND:
             return replace(outcome, reason=Reason.SOURCE_GONE)  # it was gone before the first message was fetched
         return outcome

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict, deque
 
 from raquo.broker.errors import BrokerError
+from raquo.broker.mix import Mix
 from raquo.distributor.snapshot import Staging
 from raquo.distributor.transport import Outcome, Reason
 
@@ -25,6 +26,7 @@ class MemoryTransport:
 
     name = "memory"
     in_flight_limit = 0
+    mixes = 0
 
     def __init__(self, queues: MemoryQueues, target: str) -> None:
         self.blocked = False
@@ -33,7 +35,7 @@ class MemoryTransport:
         self._moving: set[str] = set()
         self._closed = False
 
-    async def move(self, source: Staging, count: int, deadline: float) -> Outcome:
+    async def move(self, source: Staging, count: int, deadline: float, mix: Mix | None = None) -> Outcome:
         """Move up to `count` messages."""
         if count < 1:
             raise ValueError(f"a grant is at least 1 message, not {count}")

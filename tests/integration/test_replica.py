@@ -49,6 +49,20 @@ def test_the_room_is_shared_by_weight(node: Broker, vhost_url: str, amqp: Amqp) 
         assert shares == {"gold": 50, "t1": 10, "t2": 10}
 
 
+def test_the_target_is_mixed_from_the_first_message_on(
+    node: Broker, vhost_url: str, amqp: Amqp, queue_type: str
+) -> None:
+    amqp.declare("work", queue_type)
+    for tenant in range(10):
+        staged(amqp, f"work»t{tenant}", 100, queue_type, first=1000 * tenant)
+    with serving(config_for(vhost_url, node.management_url)):
+        wait_until(lambda: amqp.depth("work") == 1000, what="everything is in the target")
+    tenants = [int(body) // 1000 for body in amqp.bodies("work")]
+    for start in range(0, 1000, 200):
+        counts = Counter(tenants[start : start + 200])
+        assert min(counts[tenant] for tenant in range(10)) >= 10, f"{start}: {counts}"
+
+
 def test_a_message_published_through_the_router_is_in_the_target_soon(
     node: Broker, vhost_url: str, amqp: Amqp, queue_type: str
 ) -> None:

@@ -14,6 +14,7 @@ from struct import pack, unpack_from
 
 from raquo.broker import frames
 from raquo.broker.grant import Grant, Waiting
+from raquo.broker.mix import Mix
 from raquo.broker.splice import Splice
 from raquo.broker.splice_channel import SpliceChannel
 from support import wire
@@ -46,6 +47,7 @@ class Broker:
         self.sent = bytearray()  # everything the broker ever said
         self.passed_by = b""  # what the splice left for others
         self._unread = bytearray()
+        self.mixes: set[Mix] = set()
         self._channels: dict[int, Channel] = {}
 
     def grant(
@@ -56,11 +58,15 @@ class Broker:
         by_get: bool = False,
         later: Sequence[Message] = (),
         careful: bool = False,
+        mix: Mix | None = None,
+        source: str = "source",
     ) -> "Channel":
         """Start a grant on a channel of its own, from a queue that holds these messages and gets more `later`."""
         spliced = self.splice.open_channel()
         channel = self._channels[spliced.number] = Channel(self, spliced, messages, later)
-        channel.start(Grant("source", count, window, by_get, careful))
+        channel.start(Grant(source, count, window, by_get, careful), mix)
+        if mix is not None:
+            self.mixes.add(mix)
         self._hear()
         return channel
 
@@ -95,6 +101,8 @@ class Broker:
             self.rng.choice(steps)()
             if self.rng.random() < self.impatience:
                 self._look_again()
+            if self.rng.random() < self.impatience:
+                self._hurry()
         return bool(steps)
 
     def _let_the_client_read(self) -> None:
@@ -115,10 +123,18 @@ class Broker:
                 channel.spliced.look_again()
         self._hear()
 
+    def _hurry(self) -> None:
+        """What the mover does when nobody's turn has come for a while."""
+        for mix in self.mixes:
+            mix.hurry()
+        self._hear()
+
     def _be_silent(self) -> None:
         waiting = {channel.spliced.waiting() for channel in self._channels.values() if channel.ended is None}
         assert waiting == {Waiting.DELIVERY}, f"hangs: waits for {waiting}"
+        self._hurry()
         self._look_again()
+        self._look_again()  # the first time it may only have left its mix
         assert any(channel.mailbox for channel in self._channels.values()), "hangs, and asks for nothing"
 
 
@@ -152,10 +168,10 @@ class Channel:
         self._undecided: dict[int, Message] = {}
         self._publish: wire.Content | None = None
 
-    def start(self, grant: Grant) -> None:
+    def start(self, grant: Grant, mix: Mix | None = None) -> None:
         self.granted, self.ended = grant, None
         self._dispatched = 0
-        self.spliced.start(grant, self._on_end)
+        self.spliced.start(grant, self._on_end, mix)
 
     def delete_source(self) -> None:
         """Somebody deletes the queue: what is ready in it is gone, and the consumer is told."""

@@ -181,7 +181,12 @@ def test_asking_for_targets_does_not_make_configurations_different() -> None:
 
 
 def test_a_policy_of_ones_own_is_named_by_module_and_attribute(read: Read) -> None:
-    assert read('[defaults]\npolicy = "ours.policies:Fair"').defaults.policy == "ours.policies:Fair"
+    name = "raquo.distributor.policies.equal:Equal"
+    assert read(f'[defaults]\npolicy = "{name}"').defaults.policy == name
+    with pytest.raises(BadConfiguration, match="cannot load the policy ours:Fair: ModuleNotFoundError"):
+        read('[defaults]\npolicy = "ours:Fair"')
+    with pytest.raises(BadConfiguration, match="json:dumps is no policy: it has no name, share, settle"):
+        read('[defaults]\npolicy = "json:dumps"')
 
 
 # Weights

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from raquo.broker import frames
 from raquo.broker.grant import Grant, Reason
+from raquo.broker.mix import Mix
 from raquo.broker.splice import Splice
 from support import wire
 from support.model_broker import ACCEPT, CLOSE, REFUSE, RETURN, Broker, Channel, Message
@@ -348,6 +349,68 @@ def test_whatever_the_target_says_every_message_is_somewhere(rng: Random, data: 
     assert sorted(channel.acked + _numbers(list(channel.source))) == list(range(len(verdicts)))
     assert set(channel.acked) <= set(_numbers(broker.target))
     assert len(set(_numbers(broker.target))) == len(broker.target)
+
+
+# Turns
+
+
+def _mixed(broker: Broker, grants: Sequence[tuple[list[Message], int, int]]) -> list[Channel]:
+    mix = Mix({f"source{number}": count for number, (_, count, _) in enumerate(grants)})
+    return [
+        broker.grant(messages, count, window, mix=mix, source=f"source{number}")
+        for number, (messages, count, window) in enumerate(grants)
+    ]
+
+
+@_PATIENTLY
+@given(_TIMINGS, st.lists(st.tuples(_COUNTS, _WINDOWS), min_size=1, max_size=6))
+def test_grants_that_take_turns_are_exact_and_keep_their_order(rng: Random, grants: list[tuple[int, int]]) -> None:
+    broker = Broker(rng, _splice())
+    channels = _mixed(broker, [(_messages(count + 3), count, min(count, window)) for count, window in grants])
+    broker.run()
+    for channel, (count, _) in zip(channels, grants, strict=True):
+        assert channel.acked == list(range(count))
+        assert _numbers(list(channel.source)) == list(range(count, count + 3))
+        assert _ended(channel).reason is Reason.COMPLETE
+        assert not channel.unacked
+
+
+@_PATIENTLY
+@given(_TIMINGS, st.lists(st.tuples(st.integers(0, 12), _COUNTS, _WINDOWS), min_size=2, max_size=5), st.data())
+def test_grants_that_take_turns_lose_nothing_whatever_happens_to_one_of_them(
+    rng: Random, grants: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
+    broker = Broker(rng, _splice())
+    verdicts = [
+        data.draw(st.lists(st.sampled_from([ACCEPT] * 6 + [REFUSE, RETURN, CLOSE]), min_size=there, max_size=there))
+        for there, _, _ in grants
+    ]
+    own = [_messages(there, said.__getitem__) for (there, _, _), said in zip(grants, verdicts, strict=True)]
+    channels = _mixed(
+        broker, [(messages, count, window) for messages, (_, count, window) in zip(own, grants, strict=True)]
+    )
+    for _ in range(data.draw(st.integers(0, 60))):
+        broker.step()
+    stopped = data.draw(st.sampled_from([None, *channels]))
+    if stopped is not None:
+        broker.stop(stopped)
+    broker.run()
+    for channel, (there, _, _) in zip(channels, grants, strict=True):
+        assert sorted(channel.acked + _numbers(list(channel.source))) == list(range(there))
+        assert not channel.unacked
+
+
+def test_a_source_that_is_deleted_while_it_waits_for_its_turn_loses_nothing_of_what_was_received() -> None:
+    for seed in range(100):
+        broker = Broker(Random(seed), _splice())
+        gone, stays = _mixed(broker, [(_messages(10), 10, 10), (_messages(10), 10, 10)])
+        for _ in range(seed):
+            broker.step()
+        dispatched = gone._dispatched
+        gone.delete_source()
+        broker.run()
+        assert stays.acked == list(range(10))
+        assert len(gone.acked) >= dispatched
 
 
 # Bytes

@@ -1,0 +1,1 @@
+"""What publishes during a measurement; each runs in a process of its own."""

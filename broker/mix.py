@@ -1,0 +1,104 @@
+"""Publishes the messages of several sources in turns, so that a target stays mixed.
+
+A queue hands its messages over as one block. Published as they come, the parts of fifty tenants would stand in the
+target as fifty blocks, and for a while workers would see some tenants only. Small grants, one after the other, would
+keep it mixed too, but each costs a trip to the broker and the wait for its confirms. So the grants of a plan begin
+together, what they deliver is held, and it is published in the order of the plan: each source's messages at even
+distances over the whole of it.
+
+The order must not make one source wait for another that hangs. Whoever watches the clock calls `hurry` when nothing
+has moved for a moment: sources that hold nothing then leave the mix, and publish what they get as it comes.
+
+Protocol only: no socket, no clock. What is held is not acknowledged, so nothing can be lost here.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heapreplace
+from typing import Protocol
+
+_WHOLE = 1 << 40
+
+
+class Holder(Protocol):
+    """A channel that holds messages back until it is their turn."""
+
+    @property
+    def holds(self) -> int:
+        """How many messages it holds."""
+
+    def publish_held(self, count: int) -> None:
+        """Publish the first of them."""
+
+
+class Mix:
+    """The order in which messages of these sources are published, so many of each."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.steps = 0  # the same at two moments: nothing has moved
+        self._counts = counts
+        self._turns = [(_place(0, count), source, 0) for source, count in counts.items()]  # a heap: who comes next
+        heapify(self._turns)
+        self._members = set(counts)
+        self._holders: dict[str, Holder] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody waits for his turn any more."""
+        return not self._turns or len(self._members) < 2
+
+    @property
+    def attended(self) -> bool:
+        """Whether any channel has messages of these sources now."""
+        return bool(self._holders)
+
+    def mixes(self, source: str) -> bool:
+        """Whether messages of this source wait for their turn."""
+        return source in self._members and not self.over
+
+    def attach(self, source: str, holder: Holder) -> None:
+        """This channel has the messages of a source now."""
+        self._holders[source] = holder
+
+    def detach(self, source: str) -> None:
+        """This channel is done; another may have the rest of the source's messages."""
+        self._holders.pop(source, None)
+
+    def leave(self, source: str) -> None:
+        """This source takes no more turns; what it holds is published now."""
+        self._members.discard(source)
+        holder = self._holders.pop(source, None)
+        if holder is not None and holder.holds:
+            holder.publish_held(holder.holds)
+
+    def release(self) -> None:
+        """Publish everything whose turn it is."""
+        turns = self._turns
+        while not self.over:
+            _, source, number = turns[0]
+            if source not in self._members:
+                heappop(turns)
+                continue
+            holder = self._holders.get(source)
+            if holder is None or not holder.holds:
+                return
+            holder.publish_held(1)
+            self.steps += 1
+            number += 1
+            if number < self._counts[source]:
+                heapreplace(turns, (_place(number, self._counts[source]), source, number))
+            else:
+                heappop(turns)
+        for source in list(self._members):
+            self.leave(source)
+
+    def hurry(self) -> None:
+        """Wait no longer for sources that have nothing to publish, if others have."""
+        waiting = {source for source, holder in self._holders.items() if holder.holds}
+        for source in self._members - waiting if waiting else ():
+            self.leave(source)
+        self.release()
+
+
+def _place(number: int, count: int) -> int:
+    """Where a source's message stands: at even distances over the whole plan."""
+    return (2 * number + 1) * _WHOLE // (2 * count)
