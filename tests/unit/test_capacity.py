@@ -7,6 +7,7 @@ from raquo.distributor.capacity import (
     Bounds,
     Consumption,
     Floor,
+    Held,
     own_room,
     pause_between_rounds,
     room,
@@ -117,3 +118,37 @@ def test_rounds_come_when_a_tenth_of_the_target_is_consumed() -> None:
     assert pause_between_rounds(1000, 1.0, consumers=5) == 1.0
     assert pause_between_rounds(1000, 1000.0, consumers=0) == 0.1, "workers that get single messages"
     assert pause_between_rounds(1000, None, consumers=0) == 1.0
+
+
+def test_a_target_whose_own_limit_is_below_the_least_room_is_filled_all_the_same() -> None:
+    assert room(Bounds(max_length=1000, min_room=100, own_max_length=50), ready=0, in_flight=0) == 50
+    assert room(Bounds(max_length=1000, min_room=100, own_max_length=50), ready=1, in_flight=0) == 0
+    assert room(Bounds(max_length=1000, min_room=100, max_unacked=50), ready=0, in_flight=0, unacked=0) == 50
+
+
+def test_a_target_that_others_keep_at_exactly_its_length_has_a_floor_too() -> None:
+    floor = Floor(0.5)
+    depths = [Depth(1001, 5)] + [Depth(1000, 5)] * 60
+    allowed = [floor.allows(second / 5, depth, 1000, 100.0) for second, depth in enumerate(depths)]
+    assert not any(allowed[:25])
+    assert all(allowed[30:])
+
+
+def test_an_empty_quorum_target_is_doubted_when_it_was_just_filled() -> None:
+    belief = Belief()
+    assert belief.read(Depth(0, 0), 0.0, quorum=True) == Depth(0, 0)
+    belief.put(1000)
+    assert belief.read(Depth(0, 0), 0.1, quorum=True) == Depth(1000, 0)
+    assert belief.read(Depth(0, 0), 0.5, quorum=True) == Depth(0, 0)
+
+
+def test_unacked_messages_are_those_of_the_last_listing_and_all_that_was_moved_since_it_was_asked_for() -> None:
+    held = Held()
+    held.listed(50, 1.0, "classic")
+    assert held.unacked(ready=20) == 30
+    held.moved(100, 2.0)
+    assert held.unacked(ready=20) == 130
+    held.listed(150, 2.1, "classic")  # too soon after the move to be sure
+    assert held.unacked(ready=20) == 230
+    held.listed(150, 2.5, "classic")
+    assert held.unacked(ready=20) == 130
