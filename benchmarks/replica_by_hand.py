@@ -18,10 +18,10 @@ from typing import Any
 
 from benchmarks.queues import Queues
 from raquo.distributor.config import Config
-from raquo.distributor.daemon import client_transports
 from raquo.distributor.replica import Replica
 from raquo.distributor.round import Switches, Target
 from raquo.distributor.telemetry import Telemetry
+from raquo.distributor.transports import client_transports
 
 _TO_STOP = 5.0
 _TO_EMPTY = 5.0

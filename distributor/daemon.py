@@ -23,8 +23,7 @@ from raquo.distributor.replica import Replica
 from raquo.distributor.round import Switches
 from raquo.distributor.status import PlannedTarget, Status
 from raquo.distributor.telemetry import Reloaded, Telemetry, Warned
-from raquo.distributor.transport import MakeTransport
-from raquo.distributor.transports.client import ClientTransport
+from raquo.distributor.transports import client_transports
 from raquo.distributor.web.access import Access, Address, token_in
 from raquo.distributor.web.app import make_app
 from raquo.distributor.web.server import WebServer
@@ -146,9 +145,3 @@ class Daemon:
             self._replica.switches.bypass = active
             self._telemetry.emit(Warned(f"bypass is {'on: everything staged flows at once' if active else 'off'}"))
             self._replica.wake_all()
-
-
-def client_transports(config: Config) -> MakeTransport:
-    """Transports that move through this process, each with a connection of its own."""
-    urls = config.broker.urls()
-    return lambda target: ClientTransport(urls, target)

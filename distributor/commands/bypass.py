@@ -1,5 +1,6 @@
 """`raquo bypass on|off`: everything staged flows at once, or no longer."""
 
+import json
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,6 +10,8 @@ from raquo.distributor.commands.loading import (
     MISUSED,
     ConfigOption,
     DryRunOption,
+    Output,
+    OutputOption,
     ReasonOption,
     UrlOption,
     asked_reason,
@@ -34,6 +37,7 @@ def bypass(
     dry_run: DryRunOption = False,
     config: ConfigOption = None,
     url: UrlOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Let everything staged flow into the targets at once, as if there were no Raquo."""
     with one_line_errors():
@@ -42,6 +46,9 @@ def bypass(
         seconds = _seconds(for_)
         if not dry_run:
             DaemonClient(settings).set_bypass(switch is Switch.ON, why, seconds)
+    if output is Output.JSON:
+        typer.echo(json.dumps({"bypass": switch.value, "seconds": seconds, "reason": why, "done": not dry_run}))
+        return
     how_long = f" for {for_}" if for_ else ""
     typer.echo(f"{'would be ' if dry_run else ''}bypass {switch.value}{how_long}")
 

@@ -25,8 +25,8 @@ from raquo.distributor.commands.loading import (
 )
 from raquo.distributor.commands.looking import seen
 from raquo.distributor.config import Config
-from raquo.distributor.daemon import client_transports
 from raquo.distributor.draining import Drained, drain
+from raquo.distributor.transports import client_transports
 from raquo.mutators.names import typed
 
 

@@ -25,12 +25,12 @@ from raquo.distributor.commands.loading import (
     one_line_errors,
 )
 from raquo.distributor.config import Config
-from raquo.distributor.daemon import client_transports
 from raquo.distributor.daemon_client import DaemonClient
 from raquo.distributor.replica import Replica
 from raquo.distributor.round import Switches
 from raquo.distributor.status import plan_as_json
 from raquo.distributor.telemetry import Telemetry
+from raquo.distributor.transports import client_transports
 from raquo.mutators.names import typed
 
 TargetArgument = Annotated[str | None, typer.Argument(help="Only this target.")]

@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from raquo.distributor.commands.loading import MISUSED, ConfigOption, Output, OutputOption, fail, one_line_errors
+from raquo.distributor.commands.loading import (
+    MISUSED,
+    ConfigOption,
+    Output,
+    OutputOption,
+    UrlOption,
+    fail,
+    load_config,
+    one_line_errors,
+)
 from raquo.mutators import Message
 from raquo.mutators.names import typed
 from raquo.router import Router
@@ -16,10 +25,12 @@ def route(
     header: Annotated[list[str] | None, typer.Option("-H", "--header", help="NAME=VALUE; repeatable.")] = None,
     body: Annotated[str, typer.Option("--body", help="For mutators that look into it.")] = "",
     config: ConfigOption = None,
+    url: UrlOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show where the router would put such a message; sends nothing."""
     with one_line_errors():
+        load_config(config, url)  # a mistake elsewhere in the file is told here, too
         decision = Router.from_config(config).route(typed(target), Message(body.encode(), _headers(header or [])))
     told: dict[str, Any] = {"queue": decision.queue, "staged": decision.staged, "reason": decision.reason}
     if output is Output.JSON:

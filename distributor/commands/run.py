@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from raquo.distributor.commands.loading import ConfigOption, UrlOption, load_config, one_line_errors
-from raquo.distributor.daemon import Daemon
 from raquo.mutators.names import typed
 
 
@@ -17,6 +16,8 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but move.")] = False,
 ) -> None:
     """Keep every target just full, fairly, until SIGTERM; SIGHUP reads the configuration again."""
+    from raquo.distributor.daemon import Daemon  # with the web server, which only this command needs
+
     with one_line_errors():
         loaded = load_config(config, url)
         only = tuple(typed(name) for name in target or ())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from raquo.distributor import draining
-from raquo.distributor.daemon import client_transports
 from raquo.distributor.draining import Drained, drain
+from raquo.distributor.transports import client_transports
 from support.amqp import Amqp
 from support.brokers import Broker
 from support.serving import config_for, raquo, raquo_json

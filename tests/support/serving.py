@@ -12,11 +12,11 @@ from typing import Any
 
 from raquo.broker.loop_thread import LoopThread
 from raquo.distributor.config import Config
-from raquo.distributor.daemon import client_transports
 from raquo.distributor.replica import Replica
 from raquo.distributor.round import Switches
 from raquo.distributor.status import StagingStatus, Status, TargetStatus
 from raquo.distributor.telemetry import Event, Telemetry
+from raquo.distributor.transports import client_transports
 from support.waiting import wait_until
 
 
