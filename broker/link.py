@@ -81,6 +81,11 @@ class Link:
         mix.release()
         self._connection.send_output()
 
+    def release(self, mix: Mix) -> None:
+        """Publish the next part of what is held."""
+        mix.release()
+        self._connection.send_output()
+
     def hurry(self, mix: Mix) -> None:
         """Publish what is held, in turns, without those who have nothing."""
         mix.hurry()

@@ -6,6 +6,9 @@ keep it mixed too, but each costs a trip to the broker and the wait for its conf
 together, what they deliver is held, and it is published in the order of the plan: each source's messages at even
 distances over the whole of it.
 
+Order on the wire is not enough: in the broker every channel is a process, which handles what has gathered for it in one
+go. So no more than a tenth of the plan is published at a time, and the next tenth a moment later.
+
 The order must not make one source wait for another that hangs. Whoever watches the clock calls `hurry` when nothing
 has moved for a moment: sources that hold nothing then leave the mix, and publish what they get as it comes.
 
@@ -17,6 +20,8 @@ from heapq import heapify, heappop, heapreplace
 from typing import Protocol
 
 _WHOLE = 1 << 40
+_PARTS = 10
+_LEAST_AT_ONCE = 20
 
 
 class Holder(Protocol):
@@ -34,8 +39,9 @@ class Mix:
     """The order in which messages of these sources are published, so many of each."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        self.steps = 0  # the same at two moments: nothing has moved
+        self._steps = 0
         self._counts = counts
+        self._at_once = max(len(counts), sum(counts.values()) // _PARTS, _LEAST_AT_ONCE)
         self._turns = [(_place(0, count), source, 0) for source, count in counts.items()]  # a heap: who comes next
         heapify(self._turns)
         self._members = set(counts)
@@ -45,6 +51,10 @@ class Mix:
     def over(self) -> bool:
         """Whether nobody waits for his turn any more."""
         return not self._turns or len(self._members) < 2
+
+    def progress(self) -> tuple[int, int]:
+        """The same at two moments: nothing has come, and nothing was published."""
+        return self._steps, sum(holder.holds for holder in self._holders.values())
 
     @property
     def attended(self) -> bool:
@@ -71,9 +81,11 @@ class Mix:
             holder.publish_held(holder.holds)
 
     def release(self) -> None:
-        """Publish everything whose turn it is."""
-        turns = self._turns
+        """Publish those whose turn it is, a tenth of the plan at the most."""
+        turns, end = self._turns, self._steps + self._at_once
         while not self.over:
+            if self._steps >= end:
+                return
             _, source, number = turns[0]
             if source not in self._members:
                 heappop(turns)
@@ -82,7 +94,7 @@ class Mix:
             if holder is None or not holder.holds:
                 return
             holder.publish_held(1)
-            self.steps += 1
+            self._steps += 1
             number += 1
             if number < self._counts[source]:
                 heapreplace(turns, (_place(number, self._counts[source]), source, number))

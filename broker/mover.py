@@ -34,6 +34,7 @@ __all__ = ["Limits", "Mover", "Outcome"]
 _REMEMBERED_SIZES = 10_000
 _LEARN_ABOVE = 8  # first windows: smaller grants are carried out with a first window and no more
 _NEVER = float("inf")
+_BETWEEN_PARTS = 0.004  # of a mix: what a broker takes to handle a hundred messages
 _LET_GO = 0.02  # a quorum queue learns a moment after us that a channel is closed, and gives back only then
 
 
@@ -266,12 +267,18 @@ class Mover:
             link.drop(f"waited {self.limits.patience(waiting):g} s for {what} from the broker")
 
     async def _watch_mix(self, mix: Mix) -> None:
-        """When nothing has moved for a moment, the sources that deliver nothing are waited for no longer."""
+        """Publish part after part; sources that deliver nothing for a moment are waited for no longer."""
+        clock = asyncio.get_running_loop().time
+        mark, since = mix.progress(), clock()
         try:
             while mix.attended and not mix.over:
-                before = mix.steps
-                await asyncio.sleep(self.limits.turn)
-                if mix.steps == before and self._link is not None and self._link.usable:
+                await asyncio.sleep(_BETWEEN_PARTS)
+                if self._link is None or not self._link.usable:
+                    continue
+                self._link.release(mix)
+                if mix.progress() != mark:
+                    mark, since = mix.progress(), clock()
+                elif clock() - since >= self.limits.turn:
                     self._link.hurry(mix)
         finally:
             del self._watched[mix]

@@ -26,7 +26,7 @@ _SECOND_LOOK = 0.3
 _SMOOTHING = 1.0  # seconds: a change in consumption is believed in about this time
 _TOLD_FOR = 10.0
 _AT_LEAST = 1.0  # messages a second
-_BURST = 0.25  # seconds: how much of the floor may gather between rounds
+_BURST = 1.0  # seconds: how much of the floor may gather between rounds
 _LAG = {"classic": 0.2, "quorum": 5.0}  # seconds: how old the figures of a listing may be
 
 

@@ -36,6 +36,7 @@ from raquo.distributor.transport import Mix, Outcome, Reason, Transport
 _GRANT_WITHIN = 5.0
 _BYPASS_AT_ONCE = 10_000  # so that "off" is heeded soon
 _FRESH_ENOUGH = 1.0
+_FLOOR_EVERY = 0.25  # what others keep full gets its part in small steps
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
 _ENDED_WITH_CONNECTION = (Reason.CONNECTION_LOST, Reason.NO_ANSWER)
 
@@ -216,9 +217,10 @@ class Target:
             return min(1.0, max(0.02, min((at for at in left_out if at > now), default=now + 1.0) - now))
         if configured is not None:
             return configured
-        return capacity.pause_between_rounds(
+        pause = capacity.pause_between_rounds(
             self.facts.bounds.max_length, self.consumption.per_second, self.depth.consumers
         )
+        return min(_FLOOR_EVERY, pause) if self.floor.watching else pause
 
     @property
     def may_be_woken(self) -> bool:

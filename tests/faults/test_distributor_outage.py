@@ -1,7 +1,7 @@
 """The broker itself is in trouble: it is late, it restarts, it has an alarm. The distributor waits, and goes on."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,17 @@ from support.serving import DaemonProcess, config_for, serving, toml_for
 from support.waiting import wait_until
 
 _COUNT = 10_000
+
+
+@pytest.fixture
+def target(private_node: LocalBroker) -> Iterator[str]:
+    """A name that no other test uses; the broker is left as it was."""
+    name = fresh("work")
+    yield name
+    private_node.start()
+    with connected(private_node.url) as amqp:
+        for queue in (name, f"{name}»t1"):
+            amqp.channel.queue_delete(queue)
 
 
 def restart(node: LocalBroker) -> None:
@@ -29,9 +40,8 @@ def kill(node: LocalBroker) -> None:
 
 @pytest.mark.parametrize("outage", [restart, kill])
 def test_after_an_outage_of_the_broker_everything_arrives(
-    private_node: LocalBroker, outage: Callable[[LocalBroker], None], queue_type: str
+    private_node: LocalBroker, target: str, outage: Callable[[LocalBroker], None], queue_type: str
 ) -> None:
-    target = fresh("work")
     staging = f"{target}»t1"
     with connected(private_node.url) as amqp:
         for queue in (target, staging):
@@ -49,8 +59,9 @@ def test_after_an_outage_of_the_broker_everything_arrives(
             wait_until(lambda: arrived.update(map(int, amqp.bodies(target))) or len(arrived) == _COUNT, 60, "all come")
 
 
-def test_while_the_broker_has_an_alarm_nothing_is_granted_and_afterwards_it_goes_on(private_node: LocalBroker) -> None:
-    target = fresh("work")
+def test_while_the_broker_has_an_alarm_nothing_is_granted_and_afterwards_it_goes_on(
+    private_node: LocalBroker, target: str
+) -> None:
     with connected(private_node.url) as amqp:
         for queue in (target, f"{target}»t1"):
             amqp.declare(queue)
@@ -65,9 +76,8 @@ def test_while_the_broker_has_an_alarm_nothing_is_granted_and_afterwards_it_goes
 
 
 def test_a_daemon_stops_during_an_alarm_within_its_deadline_and_says_what_it_gave_back(
-    private_node: LocalBroker, tmp_path: Path
+    private_node: LocalBroker, target: str, tmp_path: Path
 ) -> None:
-    target = fresh("work")
     with connected(private_node.url) as amqp:
         for queue in (target, f"{target}»t1"):
             amqp.declare(queue)
@@ -90,9 +100,8 @@ def test_a_daemon_stops_during_an_alarm_within_its_deadline_and_says_what_it_gav
 
 
 def test_a_daemon_that_starts_before_the_broker_serves_when_that_is_up(
-    private_node: LocalBroker, tmp_path: Path
+    private_node: LocalBroker, target: str, tmp_path: Path
 ) -> None:
-    target = fresh("work")
     with connected(private_node.url) as amqp:
         for queue in (target, f"{target}»t1"):
             amqp.declare(queue, "quorum")

@@ -44,7 +44,7 @@ def test_the_room_is_shared_by_weight(node: Broker, vhost_url: str, amqp: Amqp) 
         vhost_url, node.management_url, defaults={"max_length": 70}, weight=[{"tenant": "gold", "weight": 5}]
     )
     with serving(config) as one:
-        wait_until(lambda: amqp.depth("work") == 70, what="the target is full")
+        wait_until(lambda: sum(event.count for event in one.heard(Moved)) == 70, what="the target is full")
         shares = Counter(event.tenant for event in one.heard(Moved) for _ in range(event.count))
         assert shares == {"gold": 50, "t1": 10, "t2": 10}
 
