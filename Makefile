@@ -37,7 +37,7 @@ test-rabbitmq4: $(VENV)/ready ## the broker's tests on RabbitMQ 4, prepared from
 	RAQUO_RABBITMQ_ROOT=$(CURDIR)/$(RABBITMQ4) $(PYTEST) $(BROKER_TESTS)
 
 test-pika: $(OLDEST)/ready deploy-rabbitmq ## the mover's and publisher's tests with the oldest pika supported
-	$(OLDEST)/bin/pytest tests/unit $(BROKER_TESTS) -k "mover or splice or publisher or content_header"
+	$(OLDEST)/bin/pytest tests/unit $(BROKER_TESTS) -k "mover or splice or publisher or content_header or depths or replica"
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(OLDEST) .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,7 +5,7 @@ splice never reach it. That takes members of pika that are not public. They are 
 when this module is imported, and a version of pika that the tests have not seen is refused rather than trusted.
 
 **Reading is paced.** A broker sends what it has, a few messages at a time; a read, a write and a turn of the loop for
-each such bit would cost more than the messages in it. While messages flow the socket is therefore looked at every four
+each such bit would cost more than the messages in it. While messages flow the socket is therefore looked at every two
 milliseconds, and what has gathered meanwhile is passed on in one go; when a look finds nothing, the loop watches the
 socket again.
 
@@ -32,7 +32,7 @@ _MEMBERS: tuple[tuple[type, tuple[str, ...]], ...] = (
 )
 _READ_AT_ONCE = 120 * 1024  # more would be allocated page by page
 _FLOW = 4096  # a read of so many bytes is part of a flow
-_PACE = 0.004
+_PACE = 0.002
 _WRITE_BUFFER_FULL = 8 * 1024 * 1024
 _WRITE_BUFFER_LOW = 1024 * 1024
 _LOOKS_BETWEEN_READS = 100  # while the broker takes a little at a time; heartbeats are heard in between
