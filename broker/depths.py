@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pika import spec
+from pika.exceptions import ChannelClosedByBroker
 
 from raquo.broker import connection as connections
 from raquo.broker.errors import BrokerError, ConnectionLost
@@ -56,6 +57,7 @@ class DepthReader:
 
     def __init__(self, url: Urls, name: str = "raquo depths") -> None:
         self.asked = 0
+        self.problem: str | None = None  # why depths cannot be read; None: they can, as far as is known
         self._urls = parse_urls(url)
         self._name = name
         self._connection: GatheringConnection | None = None
@@ -68,8 +70,26 @@ class DepthReader:
 
     async def read(self, queues: Iterable[str]) -> dict[str, Reading]:
         """The depth of each of these, or why there is none; raises `BrokerError` where the broker does not answer."""
+        try:
+            readings = await self._read(deque(dict.fromkeys(queues)))
+        except BrokerError as error:
+            self.problem = str(error)
+            raise
+        if readings:
+            self.problem = None
+        return readings
+
+    async def check(self) -> None:
+        """Be connected; raises `BrokerError` where the broker does not answer."""
+        try:
+            await self._open()
+        except BrokerError as error:
+            self.problem = str(error)
+            raise
+        self.problem = None
+
+    async def _read(self, left: deque[str]) -> dict[str, Reading]:
         readings: dict[str, Reading] = {}
-        left = deque(dict.fromkeys(queues))
         most = _MOST_IN_ONE_GO
         async with self._channels:
             while left:
@@ -113,7 +133,14 @@ class DepthReader:
             return self._idle.pop()
         asker = _Asker()
         self._askers.add(asker)
-        await asker.start(connection, _ANSWER_WITHIN)
+        try:
+            await asker.start(connection, _ANSWER_WITHIN)
+        except TimeoutError:
+            self._drop(f"the broker opened no channel within {_ANSWER_WITHIN:g} s")
+        except asyncio.CancelledError:
+            self._askers.discard(asker)
+            asker.leave()
+            raise
         if self._lost.done():
             raise self._lost.result()
         return asker
@@ -124,10 +151,14 @@ class DepthReader:
                 raise BrokerError("this reader of depths is closed")
             if self._connection is None or self._lost.done():
                 self._connection = None  # also if the next one cannot be had
-                self._lost = asyncio.get_running_loop().create_future()
-                self._connection = await connections.connect(
-                    self._urls, GatheringConnection, self._name, self._on_lost
-                )
+                lost: asyncio.Future[BrokerError] = asyncio.get_running_loop().create_future()
+                self._lost = lost
+
+                def on_lost(error: BrokerError) -> None:
+                    if self._lost is lost:  # an old connection may end when there is a new one
+                        self._on_lost(error)
+
+                self._connection = await connections.connect(self._urls, GatheringConnection, self._name, on_lost)
             return self._connection
 
     def _drop(self, why: str) -> None:
@@ -149,6 +180,7 @@ class _Asker:
 
     def __init__(self) -> None:
         self.open = False
+        self._left = False
         self._channel: Any = None
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._asked: list[str] = []
@@ -162,10 +194,7 @@ class _Asker:
 
     async def start(self, connection: GatheringConnection, timeout: float) -> None:
         connection.channel(on_open_callback=self._on_open)
-        try:
-            await asyncio.wait_for(self._started, timeout)
-        except TimeoutError:
-            raise ConnectionLost(f"the broker opened no channel within {timeout:g} s") from None
+        await asyncio.wait_for(self._started, timeout)
 
     def ask(self, queues: list[str]) -> "asyncio.Future[list[Reading]]":
         """All of them at once; fewer answers than questions mean that the channel was closed by the last one."""
@@ -182,6 +211,7 @@ class _Asker:
 
     def leave(self) -> None:
         """Nobody waits for its answers any more."""
+        self._left = True
         if self.open:
             self.open = False
             self._channel.close()
@@ -195,6 +225,9 @@ class _Asker:
     def _on_open(self, channel: Any) -> None:
         self._channel = channel
         self.open = True
+        if self._left:
+            self.leave()
+            return
         channel.add_callback(self._on_answer, [spec.Queue.DeclareOk], one_shot=False)
         channel.add_on_close_callback(self._on_close)
         if not self._started.done():
@@ -208,7 +241,7 @@ class _Asker:
     def _on_close(self, _channel: Any, reason: Any) -> None:
         """The broker refused the first question that has no answer yet."""
         self.open = False
-        if self._done is not None and not self._done.done() and hasattr(reason, "reply_code"):
+        if self._done is not None and not self._done.done() and isinstance(reason, ChannelClosedByBroker):
             self._answers.append(Refused(reason.reply_code, str(reason.reply_text)))
             self._finish()
 

@@ -40,7 +40,9 @@ class Grant:
     window: int
     by_get: bool = False
     careful: bool = False
-    delivered: int = 0
+    begun: bool = False  # the broker was asked for messages
+    fetched: int = 0  # came, published or not
+    delivered: int = 0  # came, and were published
     moved: int = 0
     redelivered: int = 0
     size: int = 0  # bytes of content frames
@@ -72,3 +74,4 @@ class Outcome:
     size: int = 0
     redelivered: int = 0
     staged_at: int | None = None
+    given_back: int = 0  # fetched by a grant that failed, and in the source again

@@ -12,7 +12,7 @@ from raquo.broker.grant import Grant, Reason
 from raquo.broker.mix import Mix
 from raquo.broker.splice import Splice
 from raquo.broker.splice_channel import SpliceChannel
-from raquo.broker.spliced_connection import SplicedConnection
+from raquo.broker.spliced_connection import WRITE_BUFFER_FULL, SplicedConnection
 from raquo.broker.url import BrokerUrl
 
 
@@ -48,6 +48,21 @@ class Link:
     def usable(self) -> bool:
         """Whether grants can be started on it."""
         return not self.lost.done()
+
+    @property
+    def unwritten(self) -> int:
+        """How many bytes wait until the broker takes them."""
+        return self._connection.unwritten if self.usable else 0
+
+    @property
+    def written(self) -> int:
+        """How many bytes the broker has taken so far."""
+        return int(self._connection.bytes_sent) - self.unwritten
+
+    @property
+    def congested(self) -> bool:
+        """Whether so much waits that nothing should be added."""
+        return self.unwritten > WRITE_BUFFER_FULL
 
     def start(self, grant: Grant, mix: Mix | None = None) -> tuple[SpliceChannel, "asyncio.Future[Grant]"]:
         """Begin a grant on a channel of its own; the future is done when the grant is over."""

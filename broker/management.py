@@ -104,8 +104,11 @@ class ManagementClient:
             self._last_count = self._count()
         seen: set[str] = set()
         for entry in self._entries(self._last_count):
-            if entry["name"] not in seen:
-                seen.add(entry["name"])
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if not isinstance(name, str):
+                raise ManagementError("the management API listed something that is no queue")
+            if name not in seen:
+                seen.add(name)
                 yield QueueInfo.read(entry)
         self._last_count = len(seen)
 
@@ -148,7 +151,7 @@ class ManagementClient:
     def _count(self) -> int:
         """About how many queues there are: a page of one says it without listing them."""
         page = self._http.get_object("queues", self._vhost, **_CHEAP, page="1", page_size="1")
-        return int(page.get("total_count", 0))
+        return _number(page.get("total_count"))
 
     def _entries(self, expected: int) -> Iterator[dict[str, Any]]:
         if expected > self._page_above:
@@ -159,8 +162,8 @@ class ManagementClient:
         number, pages = 1, 1
         while number <= pages:
             page = self._page(number)
-            pages = int(page.get("page_count", 0))
-            yield from page.get("items", [])
+            pages = _number(page.get("page_count"))
+            yield from page.get("items") or []
             number += 1
 
     def _page(self, number: int) -> dict[str, Any]:
@@ -172,3 +175,9 @@ class ManagementClient:
             if error.status == 400 and number > 1:  # queues were deleted meanwhile, and this page with them
                 return {}
             raise
+
+
+def _number(value: object) -> int:
+    if value is not None and not isinstance(value, int):
+        raise ManagementError(f"the management API counted {value!r}, which is no number")
+    return value or 0

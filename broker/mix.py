@@ -6,8 +6,9 @@ keep it mixed too, but each costs a trip to the broker and the wait for its conf
 together, what they deliver is held, and it is published in the order of the plan: each source's messages at even
 distances over the whole of it.
 
-Order on the wire is not enough: in the broker every channel is a process, which handles what has gathered for it in one
-go. So no more than a tenth of the plan is published at a time, and the next tenth a moment later.
+Order on the wire is not enough: in the broker every channel is a process, which handles what has gathered for it in
+one go. So a tenth of the plan is published at a time, and the next when no more than a tenth is unconfirmed: wherever
+in the target one looks, everybody's messages are at most a tenth of the plan away from their place.
 
 The order must not make one source wait for another that hangs. Whoever watches the clock calls `hurry` when nothing
 has moved for a moment: sources that hold nothing then leave the mix, and publish what they get as it comes.
@@ -31,8 +32,15 @@ class Holder(Protocol):
     def holds(self) -> int:
         """How many messages it holds."""
 
-    def publish_held(self, count: int) -> None:
+    @property
+    def unconfirmed(self) -> int:
+        """How many of those it published the broker has not confirmed yet."""
+
+    def publish_next(self) -> None:
         """Publish the first of them."""
+
+    def enter_published(self) -> None:
+        """Do the book-keeping for what was published: once for many is cheaper."""
 
 
 class Mix:
@@ -52,9 +60,12 @@ class Mix:
         """Whether nobody waits for his turn any more."""
         return not self._turns or len(self._members) < 2
 
-    def progress(self) -> tuple[int, int]:
-        """The same at two moments: nothing has come, and nothing was published."""
-        return self._steps, sum(holder.holds for holder in self._holders.values())
+    def progress(self) -> tuple[int, int, int]:
+        """The same at two moments: nothing has come, and nothing was published or confirmed."""
+        return self._steps, sum(holder.holds for holder in self._holders.values()), self._unconfirmed()
+
+    def _unconfirmed(self) -> int:
+        return sum(holder.unconfirmed for holder in self._holders.values())
 
     @property
     def attended(self) -> bool:
@@ -77,37 +88,48 @@ class Mix:
         """This source takes no more turns; what it holds is published now."""
         self._members.discard(source)
         holder = self._holders.pop(source, None)
-        if holder is not None and holder.holds:
-            holder.publish_held(holder.holds)
+        if holder is not None:
+            while holder.holds:
+                holder.publish_next()
+            holder.enter_published()
 
     def release(self) -> None:
         """Publish those whose turn it is, a tenth of the plan at the most."""
-        turns, end = self._turns, self._steps + self._at_once
-        while not self.over:
-            if self._steps >= end:
-                return
+        published = self._publish_in_turn()
+        for holder in published:
+            holder.enter_published()
+        if self.over:
+            for source in list(self._members):
+                self.leave(source)
+
+    def _publish_in_turn(self) -> set[Holder]:
+        """Until somebody's turn is up who has nothing, or it is enough for now; who published."""
+        turns, counts, holders, published = self._turns, self._counts, self._holders, set[Holder]()
+        end = self._steps + (self._at_once if self._unconfirmed() <= self._at_once else 0)
+        while self._steps < end and not self.over:
             _, source, number = turns[0]
             if source not in self._members:
                 heappop(turns)
                 continue
-            holder = self._holders.get(source)
+            holder = holders.get(source)
             if holder is None or not holder.holds:
-                return
-            holder.publish_held(1)
+                break
+            holder.publish_next()
+            published.add(holder)
             self._steps += 1
             number += 1
-            if number < self._counts[source]:
-                heapreplace(turns, (_place(number, self._counts[source]), source, number))
+            if number < counts[source]:
+                heapreplace(turns, (_place(number, counts[source]), source, number))
             else:
                 heappop(turns)
-        for source in list(self._members):
-            self.leave(source)
+        return published
 
     def hurry(self) -> None:
         """Wait no longer for sources that have nothing to publish, if others have."""
         waiting = {source for source, holder in self._holders.items() if holder.holds}
-        for source in self._members - waiting if waiting else ():
-            self.leave(source)
+        if waiting and self._unconfirmed() <= self._at_once:  # else it is the broker that everybody waits for
+            for source in self._members - waiting:
+                self.leave(source)
         self.release()
 
 

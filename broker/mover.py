@@ -32,9 +32,12 @@ from raquo.broker.url import Urls, parse_urls
 __all__ = ["Limits", "Mover", "Outcome"]
 
 _REMEMBERED_SIZES = 10_000
+_FIRST_SOURCES = 4  # so many unknown sources at once may have a whole first window each, more have less
 _LEARN_ABOVE = 8  # first windows: smaller grants are carried out with a first window and no more
 _NEVER = float("inf")
-_BETWEEN_PARTS = 0.004  # of a mix: what a broker takes to handle a hundred messages
+_LOOK_AT_MIX = 0.01
+_ENDED_WITH_CONNECTION = (Reason.CONNECTION_LOST, Reason.NO_ANSWER)
+_GAVE_BACK = (Reason.REFUSED, Reason.RETURNED, Reason.CHANNEL_CLOSED, Reason.UNMOVABLE)
 _LET_GO = 0.02  # a quorum queue learns a moment after us that a channel is closed, and gives back only then
 
 
@@ -70,6 +73,7 @@ class Mover:
         self._urls = parse_urls(url)
         self._link: Link | None = None
         self._opening = asyncio.Lock()
+        self._failed_to_open: BrokerError | None = None  # why, the last time it failed
         self._slots = asyncio.Semaphore(self.limits.channels)
         self._ends: dict[str, float] = {}  # when to stop fetching, for every source that is being moved
         self._closed = False
@@ -77,6 +81,7 @@ class Mover:
         self._suspected: set[str] = set()  # sources with a message that closes the channel
         self._watched: dict[Mix, asyncio.Task[None]] = {}
         self._average_size: OrderedDict[str, float] = OrderedDict()
+        self._usual_size = 0.0  # of large messages in any queue; 0: nothing was moved yet
 
     async def __aenter__(self) -> "Mover":
         await self.open()
@@ -97,11 +102,19 @@ class Mover:
 
     async def open(self) -> Link:
         """Connect, unless connected; raises what `connect` raises."""
+        failed = self._failed_to_open
         async with self._opening:
             self._check_open()
-            if self._link is None or not self._link.usable:
+            if self._link is not None and self._link.usable:
+                return self._link
+            if self._failed_to_open is not failed and self._failed_to_open is not None:
+                raise self._failed_to_open  # the attempt that this one waited for
+            try:
                 self._link = await Link.open(self._urls, self.target)
-                self._check_open()  # it may have been closed meanwhile
+            except BrokerError as error:
+                self._failed_to_open = error
+                raise
+            self._check_open()  # it may have been closed meanwhile
             return self._link
 
     def _check_open(self) -> None:
@@ -190,11 +203,12 @@ class Mover:
     def _remember_given_back(self, grant: Grant) -> None:
         """What a quorum queue was given back keeps its order only if it is fetched together."""
         left = 0
+        with_connection = grant.reason in _ENDED_WITH_CONNECTION
         if grant.reason is Reason.COMPLETE:
             left = self._given_back.get(grant.source, 0) - grant.moved
-        elif grant.reason is not Reason.UNDER_FULL and grant.delivered:
-            left = grant.window
-        elif grant.reason in (Reason.BLOCKED, Reason.CONNECTION_LOST, Reason.NO_ANSWER):
+        elif (grant.begun and with_connection) or (grant.fetched and grant.reason in _GAVE_BACK):
+            left = grant.window  # more may have been on its way than came
+        elif with_connection or grant.reason is Reason.BLOCKED:
             return
         if left > 0:
             self._given_back[grant.source] = left
@@ -246,11 +260,13 @@ class Mover:
     async def _watch(self, link: Link, channel: SpliceChannel, over: "asyncio.Future[Grant]") -> None:
         """Wait for the end of a grant; act when a deadline passes."""
         clock = asyncio.get_running_loop().time
-        mark, since = channel.progress(), clock()
+        mark, written, since = channel.progress(), link.written, clock()
         source = channel.grant.source if channel.grant else ""
         while not (await asyncio.wait((over,), timeout=self._pause(source)))[0]:
             now, last, mark = clock(), mark, channel.progress()
-            if not link.unblocked.is_set() or mark != last:
+            written_before, written = written, link.written
+            slow_line = link.unwritten and written != written_before  # what is asked stands behind much else
+            if not link.unblocked.is_set() or mark != last or slow_line:
                 since = now
             elif now - since >= self.limits.patience(mark[0]):
                 self._run_out_of_patience(link, channel, mark[0])
@@ -272,10 +288,11 @@ class Mover:
         mark, since = mix.progress(), clock()
         try:
             while mix.attended and not mix.over:
-                await asyncio.sleep(_BETWEEN_PARTS)
+                await asyncio.sleep(_LOOK_AT_MIX)
                 if self._link is None or not self._link.usable:
                     continue
-                self._link.release(mix)
+                if not self._link.congested:
+                    self._link.release(mix)
                 if mix.progress() != mark:
                     mark, since = mix.progress(), clock()
                 elif clock() - since >= self.limits.turn:
@@ -297,15 +314,18 @@ class Mover:
         return left if known else min(left, self.limits.first_window)
 
     def _window(self, source: str) -> int:
-        limits = self.limits
-        if source not in self._average_size:
-            return min(limits.window, limits.first_window)
-        share = limits.window_bytes / max(1, len(self._ends))
-        return max(1, min(limits.window, int(share / self._average_size[source])))
+        """As many as fit into the bytes allowed; of an unknown queue, by what is usual here, a few at first."""
+        limits, sources = self.limits, max(1, len(self._ends))
+        most = limits.window if source in self._average_size else limits.first_window
+        size = self._average_size.get(source, self._usual_size)
+        if not size:
+            return max(1, min(most, _FIRST_SOURCES * limits.first_window // sources))
+        return max(1, min(most, int(limits.window_bytes / sources / size)))
 
     def _remember_size(self, grant: Grant) -> None:
         if grant.delivered:
             average = grant.size / grant.delivered
+            self._usual_size = max(average, 0.9 * self._usual_size)
             self._average_size[grant.source] = max(average, 0.5 * self._average_size.get(grant.source, 0.0))
             self._average_size.move_to_end(grant.source)
             if len(self._average_size) > _REMEMBERED_SIZES:
@@ -357,4 +377,5 @@ def _summed_up(source: str, asked: int, grants: list[Grant]) -> Outcome:
         size=sum(grant.size for grant in grants),
         redelivered=sum(grant.redelivered for grant in grants),
         staged_at=grants[0].staged_at,
+        given_back=sum(max(0, grant.fetched - grant.moved) for grant in grants),
     )

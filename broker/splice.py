@@ -58,7 +58,7 @@ class Splice:
         others: list[bytes] = []
         touched: set[SpliceChannel] = set()
         at, size = 0, len(buffer)
-        unpack, find = frames.frame_start.unpack_from, self._channels.get
+        unpack, method, find = frames.frame_start.unpack_from, frames.method_number.unpack_from, self._channels.get
         self._needed = frames.OVERHEAD
         while size - at >= frames.OVERHEAD:
             kind, number, length = unpack(buffer, at)
@@ -71,7 +71,8 @@ class Splice:
                 others.append(buffer[at:end])
             else:
                 touched.add(channel)
-                run_end = channel.pass_on(buffer, at) if kind == frames.METHOD else at
+                delivery = kind == frames.METHOD and method(buffer, at + 7)[0] == frames.BASIC_DELIVER
+                run_end = channel.pass_on(buffer, at) if delivery else at
                 if run_end == at:
                     channel.receive(kind, buffer[at:end])
                 else:

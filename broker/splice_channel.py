@@ -101,6 +101,8 @@ class SpliceChannel:
         self._body_left = 0
         self._surplus = 0  # received, and never to be published
         self._held: deque[tuple[int, list[bytes]]] = deque()  # tags and messages that wait for their turn
+        self._tags: list[int] = []  # of messages whose turn it was, not yet entered in the books
+        self._size = 0  # of these, in bytes
         self._mix: Mix | None = None  # the turns; None: everything is published as it comes
         self._send(frames.channel_open(number) + frames.confirm_select(number))
 
@@ -118,6 +120,7 @@ class SpliceChannel:
         self._acked = self._gets_sent = self._gets_answered = 0
         self._fetching, self._cancel_sent, self._stopping, self._fruitless = True, False, False, 0
         self._must_close, self._surplus = grant.careful or grant.window > grant.count, 0
+        grant.begun = True
         if grant.by_get:
             self._send_gets(grant)
             return
@@ -143,9 +146,12 @@ class SpliceChannel:
     def look_again(self) -> None:
         """Nothing has come for a while: is the source empty? If so, settle."""
         grant = self.grant
-        if self._mix is not None:  # what it waits for may be its turn
+        held = self.holds
+        if self._mix is not None:
             self._leave_mix()
-        elif grant is not None and self._welcomes_more() and not grant.by_get and not self._looks:
+        if held:  # what it waited for was its turn
+            return
+        if grant is not None and self._welcomes_more() and not grant.by_get and not self._looks:
             self._received_before = self.received()
             self._look(grant)
 
@@ -248,11 +254,23 @@ class SpliceChannel:
         """How many messages wait for their turn."""
         return len(self._held)
 
-    def publish_held(self, count: int) -> None:
-        """It is the turn of so many of them."""
-        grant = self.grant
-        for _ in range(count if grant is not None else 0):
-            self._publish_parts(grant, *self._held.popleft())  # type: ignore[arg-type]
+    @property
+    def unconfirmed(self) -> int:
+        """How many were published, and the broker has not answered for them yet."""
+        return self._ledger.unconfirmed + len(self._tags)
+
+    def publish_next(self) -> None:
+        """It is the turn of the first; `enter_published` is called before anything else."""
+        tag, parts = self._held.popleft()
+        self._wire.output.extend(parts)
+        self._tags.append(tag)
+        self._size += sum(map(len, parts)) - len(self._publish)
+
+    def enter_published(self) -> None:
+        """Enter in the books what was published since the last time."""
+        tags, size, self._tags, self._size = self._tags, self._size, [], 0
+        if tags and self.grant is not None:
+            self._published(self.grant, tags, size)
 
     def _join(self, grant: Grant, mix: Mix | None) -> None:
         """Take turns with other channels, if that can be: a grant that fetches more than it moves goes by itself."""
@@ -274,10 +292,14 @@ class SpliceChannel:
         mix, self._mix = self._mix, None
         if mix is not None and self.grant is not None:
             mix.leave(self.grant.source)
-            self.publish_held(self.holds)
+            while self._held:
+                self.publish_next()
+            self.enter_published()
 
     def _give_up_turns(self) -> None:
         """What is held goes back to the source."""
+        if self.grant is not None:
+            self.grant.fetched = max(self.grant.fetched, self.received())
         self._held.clear()
         self._leave_mix()
 

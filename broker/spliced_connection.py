@@ -33,7 +33,7 @@ _MEMBERS: tuple[tuple[type, tuple[str, ...]], ...] = (
 _READ_AT_ONCE = 120 * 1024  # more would be allocated page by page
 _FLOW = 4096  # a read of so many bytes is part of a flow
 _PACE = 0.002
-_WRITE_BUFFER_FULL = 8 * 1024 * 1024
+WRITE_BUFFER_FULL = 8 * 1024 * 1024
 _WRITE_BUFFER_LOW = 1024 * 1024
 _LOOKS_BETWEEN_READS = 100  # while the broker takes a little at a time; heartbeats are heard in between
 
@@ -76,6 +76,11 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
         if self._plain:
             self._transport._MAX_CONSUME_BYTES = 1  # one read a turn; a second one would mostly find nothing
 
+    @property
+    def unwritten(self) -> int:
+        """How many bytes wait until the socket takes them."""
+        return int(self._transport.get_write_buffer_size()) if self._transport is not None else 0
+
     def send_output(self) -> None:
         """Write what the splice has to say, and stop reading while the broker does not take it."""
         if self.splice is None or self._transport is None:
@@ -86,7 +91,7 @@ class SplicedConnection(AsyncioConnection):  # type: ignore[misc]  # pika ships 
             output = output[self._sent_at_once(output) :]
         if output:
             self._adapter_emit_data(output)
-            if self._transport.get_write_buffer_size() > _WRITE_BUFFER_FULL:
+            if self._transport.get_write_buffer_size() > WRITE_BUFFER_FULL:
                 self._look_later()
 
     def _sent_at_once(self, output: bytes) -> int:

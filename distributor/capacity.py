@@ -27,6 +27,7 @@ _SMOOTHING = 1.0  # seconds: a change in consumption is believed in about this t
 _TOLD_FOR = 10.0
 _AT_LEAST = 1.0  # messages a second
 _BURST = 1.0  # seconds: how much of the floor may gather between rounds
+_GRAIN = 0.1  # seconds: what was moved is remembered so finely
 _LAG = {"classic": 0.2, "quorum": 5.0}  # seconds: how old the figures of a listing may be
 
 
@@ -96,22 +97,28 @@ class Held:
 
     def __init__(self) -> None:
         self._total: int | None = None
-        self._moved: deque[tuple[float, int]] = deque()
+        self._moved: deque[tuple[float, int]] = deque()  # until when, and how many
+        self._since = 0  # how many these are
 
     def listed(self, total: int | None, now: float, queue_type: str) -> None:
         """A listing says so: ready and unacked together."""
         self._total = total
         since = now - _LAG.get(queue_type, 0.0)
         while self._moved and self._moved[0][0] < since:
-            self._moved.popleft()
+            self._since -= self._moved.popleft()[1]
 
     def moved(self, count: int, now: float) -> None:
         """So many were put in."""
-        self._moved.append((now, count))
+        self._since += count
+        if self._moved and now < self._moved[-1][0]:
+            until, before = self._moved.pop()
+            self._moved.append((until, before + count))
+        else:
+            self._moved.append((now + _GRAIN, count))
 
     def unacked(self, ready: int) -> int:
         """How many it can be at the most, if others put nothing in."""
-        return max(0, (self._total or 0) + sum(count for _, count in self._moved) - ready)
+        return max(0, (self._total or 0) + self._since - ready)
 
 
 class Consumption:
@@ -160,6 +167,11 @@ class Floor:
         self._full_since: float | None = None
         self._credit = 0.0
         self._at = 0.0
+        self._by_ourselves = False
+
+    def suspend(self) -> None:
+        """What is too much in the target now, we put in ourselves: until that is consumed, nobody is to blame."""
+        self._by_ourselves = True
 
     @property
     def watching(self) -> bool:
@@ -169,7 +181,8 @@ class Floor:
     def allows(self, now: float, depth: Depth, max_length: int, per_second: float | None) -> int:
         """How many messages may go in now, though there is no room."""
         room = depth.ready < max_length if self.watching else depth.ready <= max_length
-        if not depth.consumers or room or not self.share:
+        self._by_ourselves = self._by_ourselves and not room
+        if not depth.consumers or room or self._by_ourselves or not self.share:
             self._full_since, self._credit, self._at = None, 0.0, now
             return 0
         if self._full_since is None:

@@ -9,6 +9,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import structlog
@@ -22,7 +23,7 @@ from raquo.distributor.metrics import Metrics
 from raquo.distributor.replica import Replica
 from raquo.distributor.round import Switches
 from raquo.distributor.status import PlannedTarget, Status
-from raquo.distributor.telemetry import Reloaded, Telemetry, Warned
+from raquo.distributor.telemetry import EACH_TIME, Reloaded, Telemetry, Warned
 from raquo.distributor.transports import client_transports
 from raquo.distributor.web.access import Access, Address, token_in
 from raquo.distributor.web.app import make_app
@@ -65,13 +66,17 @@ class Daemon:
 
     # What the web server sees
 
-    def status(self) -> Status:
-        """The whole picture."""
-        return self._replica.status()
+    def about(self) -> dict[str, Any]:
+        """Who this is."""
+        return {"raquo": version("raquo"), "broker": self._replica.broker, "vhost": self._replica.vhost}
 
-    def plan(self) -> list[PlannedTarget]:
+    def status(self, only: str | None = None) -> Status:
+        """The whole picture, or one target."""
+        return self._replica.status(only)
+
+    def plan(self, only: str | None = None) -> list[PlannedTarget]:
         """What the next rounds would move."""
-        return self._replica.plan()
+        return self._replica.plan(only)
 
     def alive(self) -> bool:
         """Whether the loop turned lately."""
@@ -83,7 +88,7 @@ class Daemon:
 
     def explain(self, target: str, tenant: str | None) -> dict[str, Any] | None:
         """Why somebody waits."""
-        return explain(self._replica.status(), target, tenant)
+        return explain(self._replica.status(target), target, tenant)
 
     def set_bypass(self, on: bool, reason: str, seconds: float | None) -> None:
         """Let everything flow at once, or no longer."""
@@ -143,5 +148,6 @@ class Daemon:
         active = self._bypass.active
         if active != self._replica.switches.bypass:
             self._replica.switches.bypass = active
-            self._telemetry.emit(Warned(f"bypass is {'on: everything staged flows at once' if active else 'off'}"))
+            text = f"bypass is {'on: everything staged flows at once' if active else 'off'}"
+            self._telemetry.emit(Warned(text, EACH_TIME))
             self._replica.wake_all()

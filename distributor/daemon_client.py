@@ -9,7 +9,7 @@ from urllib.parse import quote
 from raquo.distributor.config import Config
 from raquo.distributor.errors import DistributorError
 from raquo.distributor.replica import address_of
-from raquo.distributor.web.access import Address, token_in
+from raquo.distributor.web.access import Address, known_token
 
 _ANSWER_WITHIN = 3.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (where to ask, not where to listen)
@@ -23,23 +23,31 @@ class DaemonClient:
         http = config.distributor.http
         self._base = f"http://{Address(_EVERYWHERE.get(http[0], http[0]), http[1])}" if http else None
 
+    def serves_this_broker(self) -> bool:
+        """Whether a daemon answers, and its broker is ours; a command that was told of no broker means the daemon's."""
+        told = self._get("/api/v1/about")
+        if told is None:
+            return False
+        named = "url" in self._config.broker.model_fields_set
+        return not named or told.get("broker") == address_of(self._config)
+
     def status(self) -> dict[str, Any] | None:
         """What it sees; None where no daemon of this broker answers."""
-        told = self._get("/api/v1/status")
-        return told if told is not None and told.get("broker") == address_of(self._config) else None
+        return self._get("/api/v1/status") if self.serves_this_broker() else None
 
     def plan(self) -> dict[str, Any] | None:
         """What its next rounds would move."""
-        return self._get("/api/v1/plan") if self.status() else None
+        return self._get("/api/v1/plan") if self.serves_this_broker() else None
 
     def explain(self, target: str, tenant: str | None) -> dict[str, Any] | None:
         """Why somebody waits."""
         tail = f"&tenant={quote(tenant, safe='')}" if tenant else ""
-        return self._get(f"/api/v1/explain?target={quote(target, safe='')}{tail}") if self.status() else None
+        where = f"/api/v1/explain?target={quote(target, safe='')}{tail}"
+        return self._get(where) if self.serves_this_broker() else None
 
     def set_bypass(self, on: bool, reason: str, seconds: float | None) -> None:
         """Switch the bypass; raises `DistributorError` where that is not possible."""
-        if self.status() is None:
+        if not self.serves_this_broker():
             raise DistributorError(f"no daemon of {address_of(self._config)} answers at {self._base}: is it running?")
         body = json.dumps({"on": on, "reason": reason, "seconds": seconds}).encode()
         headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json"}
@@ -47,7 +55,7 @@ class DaemonClient:
 
     def _token(self) -> str:
         section = self._config.distributor
-        return section.http_token.get_secret_value() or token_in(section.state_dir)
+        return section.http_token.get_secret_value() or known_token(section.state_dir)
 
     def _get(self, path: str) -> dict[str, Any] | None:
         if self._base is None:

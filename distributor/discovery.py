@@ -9,7 +9,6 @@ The API is called in a thread, one call at a time.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -23,6 +22,7 @@ _PART_OF_THE_TIME = 20
 _PART_AT_MOST = 4
 _SOONEST = 0.25  # of the discovery period
 _LONGEST_BACK_OFF = 30.0
+_STALE_AFTER = 60.0
 
 
 class Discovery:
@@ -38,7 +38,6 @@ class Discovery:
     ) -> None:
         self.snapshot = Snapshot()
         self.problem: str | None = "the queues were not listed yet"
-        self.succeeded_at: float | None = None
         self.serves = serves
         self.every = every
         self._management = management
@@ -46,7 +45,7 @@ class Discovery:
         self._clock = clock
         self._soon = asyncio.Event()
         self._failures = 0
-        self.asked_at = clock()  # when the last listing was begun
+        self.asked_at = self.listed_at = clock()  # when the last listing was begun, and when it was there
         self._thread = ApiThread("raquo-discovery")
 
     async def run(self, on_snapshot: Callable[[Snapshot], None]) -> None:
@@ -57,6 +56,13 @@ class Discovery:
             if await self.look():
                 on_snapshot(self.snapshot)
             await self._pause(self._clock() - started)
+
+    def staleness(self) -> str | None:
+        """That the last listing is too long ago, where a failure does not say so already: it may hang."""
+        age = self._clock() - self.listed_at
+        if self.problem or age < max(_STALE_AFTER, 3 * self.every):
+            return None
+        return f"the queues were listed {age:.0f} s ago"
 
     def soon(self) -> None:
         """Look again at once: somebody spoke of a queue that is not known."""
@@ -91,7 +97,7 @@ class Discovery:
     def _succeed(self, snapshot: Snapshot, seconds: float) -> None:
         self.snapshot = snapshot
         self.problem, self._failures = None, 0
-        self.succeeded_at = time.time()
+        self.listed_at = self._clock()
         self._telemetry.emit(Discovered(len(snapshot.staging), seconds))
         for oddity in snapshot.oddities:
             self._telemetry.emit(Warned(oddity))

@@ -12,6 +12,7 @@ from raquo.broker.errors import ManagementError
 from raquo.broker.management import ConsumerInfo, ManagementClient, PolicyInfo, QueueDetails
 from raquo.broker.run import CONSUMER_TAG
 from raquo.distributor.api_thread import ApiThread
+from raquo.distributor.limits_in_force import lowest, policies_in_force, refuses_when_full
 from raquo.mutators.names import MARK, StagingName
 
 _NOT_FOUND = 404
@@ -24,6 +25,7 @@ class Inspected:
     queue: QueueDetails | None
     max_length: int | None = None  # its own, by argument or policy
     unlimited_prefetch: bool = False
+    drops_bytes: bool = False  # beyond a number of bytes it throws its oldest messages away
 
 
 class Inspector:
@@ -55,7 +57,8 @@ class Inspector:
         policies = self._management.policies()
         found = {name: self._details(name) for name in names}
         return {
-            name: Inspected(queue, own_max_length(queue, policies), name in greedy) for name, queue in found.items()
+            name: Inspected(queue, own_max_length(queue, policies), name in greedy, drops_bytes(queue, policies))
+            for name, queue in found.items()
         }
 
     def _details(self, name: str) -> QueueDetails | None:
@@ -85,3 +88,11 @@ def own_max_length(queue: QueueDetails | None, policies: Iterable[PolicyInfo]) -
     if not queue.policy_known:
         limits += [policy.definition.get("max-length") for policy in policies if policy.may_apply_to(queue.name)]
     return min((limit for limit in limits if isinstance(limit, int)), default=None)
+
+
+def drops_bytes(queue: QueueDetails | None, policies: Iterable[PolicyInfo]) -> bool:
+    """Whether the broker throws away its oldest messages beyond a number of bytes."""
+    if queue is None:
+        return False
+    in_force = policies_in_force(policies, queue)
+    return lowest("max-length-bytes", queue, in_force) is not None and not refuses_when_full(queue, in_force)

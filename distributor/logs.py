@@ -37,20 +37,20 @@ class LogEvents:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = structlog.stdlib.get_logger("raquo.distributor")
-        self._warnings = _Seldom(clock, float("inf"))
-        self._listings = _Seldom(clock, _MINUTE)
-        self._moves = _Seldom(clock, _MINUTE)
+        self._warnings = _Seldom(clock)
+        self._listings = _Seldom(clock)
+        self._moves = _Seldom(clock)
         self._listing_fails = False
 
     def __call__(self, event: Event) -> None:
         """Write a line, if this event is worth one now."""
         match event:
-            case Warned(text=text):
-                if self._warnings.due(text) is not None:
-                    self._log.warning(text)
+            case Warned(text=text, again_after=seconds):
+                if (unsaid := self._warnings.due(text, seconds)) is not None:
+                    self._log.warning(text, **_more(unsaid))
             case DiscoveryFailed(text=text):
                 self._listing_fails = True
-                if (unsaid := self._listings.due(text)) is not None:
+                if (unsaid := self._listings.due(text, _MINUTE)) is not None:
                     self._log.warning("the queues cannot be listed", text=text, **_more(unsaid))
             case Discovered() if self._listing_fails:
                 self._listing_fails = False
@@ -65,7 +65,7 @@ class LogEvents:
                 pass
 
     def _move_failed(self, event: MoveFailed) -> None:
-        unsaid = self._moves.due((event.queue, event.reason))
+        unsaid = self._moves.due((event.queue, event.reason), _MINUTE)
         if unsaid is not None:
             self._log.warning(
                 "a grant ended early",
@@ -80,19 +80,18 @@ class LogEvents:
 class _Seldom:
     """Lets each key through once in so many seconds, and counts what it held back."""
 
-    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._seconds = seconds
         self._told: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()  # when next, and how many held back
 
-    def due(self, key: Hashable) -> int | None:
+    def due(self, key: Hashable, seconds: float) -> int | None:
         """How many were held back since the last time, if it is time for this key; None if not."""
         now = self._clock()
         again_at, unsaid = self._told.get(key, (now, 0))
         if now < again_at:
             self._told[key] = again_at, unsaid + 1
             return None
-        self._told[key] = now + self._seconds, 0
+        self._told[key] = now + seconds, 0
         self._told.move_to_end(key)
         if len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)

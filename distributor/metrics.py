@@ -55,13 +55,19 @@ class Metrics:
 
     def render(self, with_tenants: bool = True) -> bytes:
         """The text for Prometheus; without tenants, nothing in it tells who they are."""
+        return self.look(with_tenants)()
+
+    def look(self, with_tenants: bool = True) -> Callable[[], bytes]:
+        """See what there is now; what is returned makes the text of it, and may be called in another thread."""
         status = self._look()
         for target in status.targets:
             self._touch(target.target)
-        families = [*self._counted(), *status_gauges(status, self._vhost)]
-        if with_tenants:
-            families += self._by_tenant(status)
-        return generate_latest(_Families(families))
+        by_tenant = list(self._by_tenant(status)) if with_tenants else []
+
+        def text() -> bytes:
+            return generate_latest(_Families([*self._counted(), *status_gauges(status, self._vhost), *by_tenant]))
+
+        return text
 
     def _make_target_metrics(self, registry: CollectorRegistry) -> None:
         self._wait = Histogram(

@@ -26,7 +26,7 @@ def refuse_beside_another(config: Config, what_to_do: str) -> None:
 def another(config: Config) -> str | None:
     """Who it is, in words; None: nobody."""
     broker = config.broker
-    if DaemonClient(config).status() is not None:
+    if DaemonClient(config).serves_this_broker():
         return "a daemon of this broker is running on this machine"
     with Observer(broker.urls(), broker.management_url) as observer:
         if count := observer.listeners():

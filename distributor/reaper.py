@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from raquo.broker.errors import BrokerError
+from raquo.distributor.api_thread import ApiThread
 from raquo.distributor.config import Config
 from raquo.distributor.discovery import Discovery
 from raquo.distributor.pruning import AT_ONCE, Pruned, choose, delete_empty, listed
@@ -59,6 +60,7 @@ class Reaper:
         self._discovery = discovery
         self._switches = switches
         self._idleness = Idleness()
+        self._thread = ApiThread("raquo-reaper")
 
     async def run(self) -> None:
         """Look until cancelled; raises `BrokerError` where the broker does not answer."""
@@ -71,7 +73,8 @@ class Reaper:
 
     async def _reap(self, ttl: float) -> bool:
         """Delete some of those that are idle; whether there are more."""
-        choice = choose(await asyncio.to_thread(listed, self._config()), self._discovery.serves, self._on_their_way())
+        listing = await self._thread.call(lambda: listed(self._config()))
+        choice = choose(listing, self._discovery.serves, self._on_their_way())
         now = time.monotonic()
         self._idleness.look(choice.prunable, self._moved(), now)
         idle = self._idleness.longer_than(ttl, now)

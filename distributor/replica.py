@@ -42,7 +42,7 @@ from raquo.distributor.rules import weights_of
 from raquo.distributor.snapshot import Snapshot, Staging
 from raquo.distributor.staging_queue import Weights
 from raquo.distributor.status import PlannedTarget, Status
-from raquo.distributor.telemetry import Telemetry, Warned
+from raquo.distributor.telemetry import EACH_TIME, WHILE_IT_LASTS, Telemetry, Warned
 from raquo.distributor.transport import MakeTransport
 from raquo.mutators.globs import matcher
 from raquo.mutators.names import StagingName
@@ -56,6 +56,8 @@ _REST_AFTER = 60.0
 _LONGEST_BACK_OFF = 30.0
 _ALIVE_WITHIN = 10.0
 _CANCEL_AGAIN = 0.2
+_WELL_AFTER = 10.0  # a loop that failed, and now runs for so long, is well: longer than connecting may take
+_SOONEST = 0.002  # between rounds, however often somebody rings
 
 
 class Replica:
@@ -78,7 +80,7 @@ class Replica:
         self._make_transport = transport
         self._clock = time.monotonic
         urls = config.broker.urls()
-        self._vhost = urls[0].vhost
+        self.vhost = urls[0].vhost
         self.broker = address_of(config)
         self._reader = DepthReader(urls)
         self._freshness = Freshness(self._reader, self._clock)
@@ -92,6 +94,7 @@ class Replica:
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._turned_at = self._clock()
         self._trouble: dict[str, str] = {}  # by loop
+        self._beginning: set[str] = set()  # targets that are being looked at before they are served
 
     # Life
 
@@ -131,8 +134,9 @@ class Replica:
         """Grant no more and settle what is on its way; how many messages were given back instead."""
         self.switches.stopping = True
         targets = list(self.targets.values())
+        given_back_before = [(target, target.given_back) for target in targets]
         await asyncio.gather(*(target.finish(drain) for target in targets))
-        given_back = sum(target.in_flight for target in targets)
+        given_back = sum(target.in_flight + target.given_back - before for target, before in given_back_before)
         await _end({*self._tasks, *self._serving.values()})
         await self._reader.close()
         self.discovery.close()
@@ -142,13 +146,15 @@ class Replica:
     def reload(self, config: Config) -> None:
         """Go on with this configuration; the broker's address stays as it was at the start."""
         if config.broker != self._config.broker:
-            self.telemetry.emit(Warned("[broker] has changed: start the daemon again to use it"))
+            self.telemetry.emit(Warned("[broker] has changed: start the daemon again to use it", EACH_TIME))
         self._config = config.model_copy(update={"broker": self._config.broker})
         self.discovery.serves = self._serves()
         self.discovery.every = config.distributor.discover_every
         for name, target in self.targets.items():
             settings = config.for_target(name)
-            target.facts = self._facts(name)
+            before, target.facts = target.facts, self._facts(name)
+            if target.facts.bounds.max_length < before.bounds.max_length:
+                target.floor.suspend()
             target.policy = policy_named(settings.policy)
             target.floor.share = settings.floor_share
             target.weigh(self._weights(name))
@@ -161,13 +167,14 @@ class Replica:
 
     # What there is to see
 
-    def status(self) -> Status:
-        """Everything, now."""
-        targets = tuple(target.status() for _, target in sorted(self.targets.items()))
+    def status(self, only: str | None = None) -> Status:
+        """Everything, now, or one target."""
+        shown = [(name, target) for name, target in sorted(self.targets.items()) if only in (None, name)]
+        targets = tuple(target.status() for _, target in shown)
         switches = self.switches
         return Status(
             source="daemon" if self._tasks else "broker",
-            vhost=self._vhost,
+            vhost=self.vhost,
             targets=targets,
             bypass=switches.bypass,
             dry_run=switches.dry_run,
@@ -175,9 +182,9 @@ class Replica:
             broker=self.broker,
         )
 
-    def plan(self) -> list[PlannedTarget]:
+    def plan(self, only: str | None = None) -> list[PlannedTarget]:
         """What the next rounds would move."""
-        return [target.plan() for _, target in sorted(self.targets.items())]
+        return [target.plan() for name, target in sorted(self.targets.items()) if only in (None, name)]
 
     def alive(self) -> bool:
         """Whether the loop turned lately."""
@@ -185,7 +192,7 @@ class Replica:
 
     def problems(self) -> list[str]:
         """Why it is not ready; nothing: it is."""
-        found = [self.discovery.problem] if self.discovery.problem else []
+        found = [text for text in (self.discovery.problem, self.discovery.staleness(), self._reader.problem) if text]
         return found + [text for loop, text in sorted(self._trouble.items()) if loop != "bell"]
 
     # Loops
@@ -198,17 +205,19 @@ class Replica:
         failures = 0
         while True:
             started = self._clock()
+            well = asyncio.get_running_loop().call_later(_WELL_AFTER, self._trouble.pop, name, None)
             try:
                 await loop()
             except BrokerError as error:
                 self._trouble[name] = str(error)
-                self.telemetry.emit(Warned(f"{name}: {error}"))
+                self.telemetry.emit(Warned(f"{name}: {error}", WHILE_IT_LASTS))
             except Exception as error:  # a mistake of ours ends one pass, not the daemon
                 self._trouble[name] = f"{name}: {error!r}"
                 _log.exception("%s failed, and is tried again", name)
+            finally:
+                well.cancel()
             failures = 0 if self._clock() - started > _LONGEST_BACK_OFF else failures + 1
             await asyncio.sleep(min(_LONGEST_BACK_OFF, 0.2 * 2.0 ** min(failures, 20)))
-            self._trouble.pop(name, None)
 
     async def _pulse(self) -> None:
         while True:
@@ -223,7 +232,7 @@ class Replica:
                 await self._until_woken(target)
                 continue
             await self._round(target)
-            pause = target.pause(self._config.distributor.round_every)
+            pause = max(_SOONEST, target.pause(self._config.distributor.round_every))
             if target.may_be_woken:
                 await _within(pause, target.woken)
             else:
@@ -243,7 +252,7 @@ class Replica:
             self._trouble.pop(f"depths of {target.name}", None)
         except BrokerError as error:
             self._trouble[f"depths of {target.name}"] = str(error)
-            self.telemetry.emit(Warned(f"the depths of {target.name!r} cannot be read: {error}"))
+            self.telemetry.emit(Warned(f"the depths of {target.name!r} cannot be read: {error}", WHILE_IT_LASTS))
             await asyncio.sleep(0.5)
 
     async def _inspect_all(self) -> None:
@@ -257,33 +266,42 @@ class Replica:
             await asyncio.sleep(_WATCH_EVERY)
             for name in [name for name, target in self.targets.items() if target.floor.watching]:
                 details = await self._inspector.queue(name)
-                if details is not None and details.consumed_per_second is not None:
-                    self.targets[name].consumption.told(details.consumed_per_second, self._clock())
+                target = self.targets.get(name)  # it may be gone meanwhile
+                if target and details is not None and details.consumed_per_second is not None:
+                    target.consumption.told(details.consumed_per_second, self._clock())
 
     async def _glance(self) -> None:
         while True:
             await asyncio.sleep(_GLANCE_EVERY)
             idle = {name: target for name, target in self.targets.items() if not target.waiting}
+            await self._reader.check()  # also where there is nothing to read: is the broker there?
             for name, reading in (await self._reader.read(idle)).items():
                 idle[name].glance(reading)
 
     async def _declare_missing(self) -> None:
         """A target that is to be declared is durable, and of the type of its staging queues."""
+        tries: dict[str, tuple[int, float]] = {}  # how often in vain, and when again
         while True:
             await asyncio.sleep(_WATCH_EVERY)
             for name, target in list(self.targets.items()):
-                missing = target.hold.reason == "target_missing"
-                if missing and self._config.for_target(name).declare_missing and not self.switches.dry_run:
-                    await self._declare(target)
+                failures, again = tries.get(name, (0, 0.0))
+                wanted = self._config.for_target(name).declare_missing and not self.switches.dry_run
+                if target.hold.reason != "target_missing" or not wanted:
+                    tries.pop(name, None)
+                elif self._clock() >= again and not await self._declare(target):
+                    pause = min(_LONGEST_BACK_OFF, 2.0 ** min(failures, 20))
+                    tries[name] = failures + 1, self._clock() + pause
 
-    async def _declare(self, target: Target) -> None:
+    async def _declare(self, target: Target) -> bool:
         try:
             async with Keeper(self._config.broker.urls()) as keeper:
                 await keeper.declare(target.name, {"x-queue-type": target.staging_type})
-            self.telemetry.emit(Warned(f"there was no queue {target.name!r}: it was declared"))
-            target.woken.set()
         except BrokerError as error:  # the others may be declared all the same
-            self.telemetry.emit(Warned(f"{target.name!r} is missing and cannot be declared: {error}"))
+            self.telemetry.emit(Warned(f"{target.name!r} is missing and cannot be declared: {error}", WHILE_IT_LASTS))
+            return False
+        self.telemetry.emit(Warned(f"there was no queue {target.name!r}: it was declared", EACH_TIME))
+        target.woken.set()
+        return True
 
     # Discovery
 
@@ -294,12 +312,16 @@ class Replica:
             target.listed(self._facts(name), self.discovery.asked_at)
             if not target.queues:
                 self._retire(target)
-        if new := by_target.keys() - self.targets.keys():
+        if new := by_target.keys() - self.targets.keys() - self._beginning:
             self._later(self._begin(new))
 
     async def _begin(self, names: AbstractSet[str]) -> None:
         """Serve new targets: look at them first, because their own limits must be known before anything moves."""
-        await self._inspect(names)
+        self._beginning |= names
+        try:
+            await self._inspect(names)
+        finally:
+            self._beginning -= names
         by_target = self.discovery.snapshot.by_target()
         for name in sorted(names & self._inspected.keys() - self.targets.keys()):
             self.targets[name] = self._target(name)
@@ -341,7 +363,7 @@ class Replica:
         try:
             self._inspected |= await self._inspector.targets(names)
         except BrokerError as error:
-            self.telemetry.emit(Warned(f"targets are served by what is known of them: {error}"))
+            self.telemetry.emit(Warned(f"targets are served by what is known of them: {error}", WHILE_IT_LASTS))
         else:
             for name in names & self.targets.keys():
                 self.targets[name].inspected = self._inspected[name].queue is not None
@@ -368,6 +390,7 @@ class Replica:
             floor_share=settings.floor_share,
             by_queue=settings.fair_by == "queue",
             unlimited_prefetch=inspected.unlimited_prefetch,
+            drops_bytes=inspected.drops_bytes,
             unacked=listed.unacked if listed else None,
             total=listed.messages if listed else None,
         )
@@ -421,7 +444,7 @@ class Replica:
             try:
                 await work
             except BrokerError as error:
-                self.telemetry.emit(Warned(str(error)))
+                self.telemetry.emit(Warned(str(error), WHILE_IT_LASTS))
 
         task = asyncio.create_task(tried())
         self._tasks.add(task)

@@ -17,7 +17,7 @@ may be another queue than before, with limits of its own: it takes nothing until
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from raquo.broker.depths import Depth, DepthReader, Reading, Refused
 from raquo.broker.errors import BrokerError
@@ -28,13 +28,13 @@ from raquo.distributor.freshness import Freshness
 from raquo.distributor.policy import Demand, Grants, Policy, State
 from raquo.distributor.slices import slices
 from raquo.distributor.snapshot import Staging
-from raquo.distributor.staging_queue import StagingQueue, Trouble, Weights
+from raquo.distributor.staging_queue import StagingQueue, Weights
 from raquo.distributor.status import PlannedTarget, TargetStatus
-from raquo.distributor.telemetry import FloorGranted, Moved, MoveFailed, RoundDone, Telemetry
+from raquo.distributor.telemetry import FloorGranted, Moved, MoveFailed, RoundDone, Telemetry, Warned
 from raquo.distributor.transport import Mix, Outcome, Reason, Transport
 
 _GRANT_WITHIN = 5.0
-_BYPASS_AT_ONCE = 10_000  # so that "off" is heeded soon
+_AT_ONCE = 10_000  # messages in one round; the next follows without a pause, and hears what has changed
 _FRESH_ENOUGH = 1.0
 _FLOOR_EVERY = 0.25  # what others keep full gets its part in small steps
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
@@ -61,6 +61,7 @@ class TargetFacts:
     unlimited_prefetch: bool = False
     unacked: int | None = None
     total: int | None = None  # ready and unacked at the same moment
+    drops_bytes: bool = False  # the broker throws its oldest messages away beyond a number of bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Target:
         self.consumption = Consumption()
         self.floor = Floor(facts.floor_share)
         self.moved = 0
+        self.given_back = 0  # fetched by grants that failed, and in staging again
         self.inspected = False  # whether its own limits are known
         self._freshness = freshness
         self._telemetry = telemetry
@@ -108,6 +110,7 @@ class Target:
         self._in_flight_then = 0
         self._state = State()
         self._late: set[asyncio.Task[None]] = set()
+        self._capped = False  # the last round was as large as one may be
         self._failures = 0
         self._retry_at = float("-inf")
 
@@ -153,14 +156,17 @@ class Target:
 
     def read_idle(self, readings: Mapping[str, Reading]) -> None:
         """Depths that were read outside a round."""
+        now = self._now()
         for queue, reading in readings.items():
             own = self.queues.get(queue)
             if own is None or own.busy:
                 continue
-            if isinstance(reading, Depth) and reading.ready:
-                self.ring(queue)
-            elif isinstance(reading, Refused) and reading.missing:
-                self._forget(queue)
+            if isinstance(reading, Depth):
+                own.read(reading, now, now)
+                if reading.ready:
+                    self.ring(queue)
+            else:
+                self._refused(own, reading, now)
 
     def glance(self, reading: Reading) -> None:
         """Its own depth was read outside a round."""
@@ -168,8 +174,9 @@ class Target:
             self._read_target(reading, self._now())
 
     def idle_queues(self) -> list[str]:
-        """Those that no round looks at."""
-        return [queue for queue in self.queues if queue not in self._busy]
+        """Those that no round looks at, but those that may not be read."""
+        now = self._now()
+        return [queue for queue, own in self.queues.items() if queue not in self._busy and now >= own.retry_at]
 
     @property
     def staging_type(self) -> str:
@@ -203,6 +210,7 @@ class Target:
                 self._telemetry.emit(FloorGranted(self.name, sum(grants.values())))
             await self._carry_out(grants, demands)
         granted = sum(grants.values())
+        self._capped = granted >= _AT_ONCE
         self._telemetry.emit(RoundDone(self.name, self._now() - started, granted, self.moved - moved_before))
 
     def pause(self, configured: float | None) -> float:
@@ -215,6 +223,8 @@ class Target:
         if not self._askable(now):  # everything that waits is held, on its way, or left out for a while
             left_out = (own.retry_at for own in self._busy.values() if own.depth and not own.granted)
             return min(1.0, max(0.02, min((at for at in left_out if at > now), default=now + 1.0) - now))
+        if self._capped:
+            return 0.0
         if configured is not None:
             return configured
         pause = capacity.pause_between_rounds(
@@ -269,7 +279,9 @@ class Target:
         return [
             own
             for own in self._busy.values()
-            if not own.granted and (own.depth <= enough or now - own.read_at > _FRESH_ENOUGH)
+            if not own.granted
+            and (own.depth <= enough or now - own.read_at > _FRESH_ENOUGH)
+            and (now >= own.retry_at or not own.unreadable)
         ]
 
     def _read_target(self, reading: Reading, now: float) -> None:
@@ -300,10 +312,15 @@ class Target:
             own.read(reading, now, asked_at)
             if not own.busy:
                 self._busy.pop(queue, None)
-        elif reading.missing:
-            self._forget(queue)
         else:
-            own.fail(Trouble("not_permitted", reading.text, 60.0), now)
+            self._refused(own, reading, now)
+
+    def _refused(self, own: StagingQueue, refused: Refused, now: float) -> None:
+        queue = own.staging.queue
+        if refused.missing:
+            self._forget(queue)
+        elif own.refuse(refused.text, now):
+            self._telemetry.emit(Warned(f"{queue!r} is left alone, its depth may not be read: {refused.text}"))
 
     def _forget(self, queue: str) -> None:
         self.queues.pop(queue, None)
@@ -315,7 +332,7 @@ class Target:
         bounds, ready = self.facts.bounds, self.depth.ready
         in_flight = max(self.in_flight, self._in_flight_then)
         if self._switches.bypass:
-            return min(_BYPASS_AT_ONCE, capacity.own_room(bounds, ready, in_flight))
+            return capacity.own_room(bounds, ready, in_flight)
         return capacity.room(bounds, ready, in_flight, self._held.unacked(ready))
 
     def _plan(self, now: float, trying: bool = False) -> tuple[Grants, dict[str, Demand], State, bool]:
@@ -327,19 +344,31 @@ class Target:
         if waits or self.hold.reason not in _PASSING:
             return nothing
         fits = self._room()
-        floor = 0
-        if not self._switches.bypass and not trying:
-            bounds = self.facts.bounds
-            floor = self.floor.allows(now, self.depth, bounds.max_length, self.consumption.per_second)
-            floor = min(floor, capacity.own_room(bounds, self.depth.ready, self.in_flight))
-        if not fits and demands:
-            watching = self.floor.watching
-            text = "others keep the target full" if watching else "the target is full"
-            self.hold = Hold("direct_producers" if watching else "no_room", text)
-        if not demands or not max(fits, floor):
+        floor = 0 if trying else self._floor(now)
+        wanted = any(demand.weight for demand in demands.values())
+        if not fits and wanted and not trying:
+            self.hold = self._full()
+        if not wanted or not max(fits, floor):
             return nothing
-        grants, state = self.policy.share(list(demands.values()), max(fits, floor), self._state)
+        grants, state = self.policy.share(list(demands.values()), min(_AT_ONCE, max(fits, floor)), self._state)
         return grants, demands, state, not fits
+
+    def _floor(self, now: float) -> int:
+        """How much may go in although others keep it full."""
+        bounds = self.facts.bounds
+        if self._switches.bypass:
+            self.floor.suspend()
+            return 0
+        floor = self.floor.allows(now, self.depth, bounds.max_length, self.consumption.per_second)
+        return min(floor, capacity.own_room(bounds, self.depth.ready, self.in_flight))
+
+    def _full(self) -> Hold:
+        if self.floor.watching:
+            return Hold("direct_producers", "others keep the target full")
+        bounds = self.facts.bounds
+        if capacity.room(replace(bounds, max_unacked=None), self.depth.ready, self.in_flight):
+            return Hold("no_room", "max_unacked is reached, as far as the last listing tells")
+        return Hold("no_room", "the target is full")
 
     def _askable(self, now: float) -> bool:
         """Whether any queue would be granted something if there were room."""
@@ -399,6 +428,7 @@ class Target:
             self._not_moved(demand.queue, count, demand)  # a mistake of ours: the queue must not stay granted for ever
             raise
         own.settle(outcome, self._now())
+        self.given_back += outcome.given_back
         if outcome.moved:
             self._enter(own, outcome)
         if outcome.moved < count:
@@ -466,7 +496,8 @@ class Target:
         now, wall = self._now(), self._wall()
         lately = sum(own.moved_lately(now) for own in self.queues.values())
         hold = {"reason": self.hold.reason, "text": self.hold.text}
-        staging = (own.status(now, wall, lately, hold) for _, own in sorted(self.queues.items()))
+        weighed = not self._switches.bypass
+        staging = (own.status(now, wall, lately, hold, weighed) for _, own in sorted(self.queues.items()))
         return TargetStatus(
             target=self.name,
             depth=self.depth.ready,
@@ -483,8 +514,15 @@ class Target:
             moved=self.moved,
             in_flight_limit=self.transport.in_flight_limit,
             unlimited_prefetch=self.facts.unlimited_prefetch,
+            warnings=_warnings(self.facts),
             staging=tuple(staging),
         )
+
+
+def _warnings(facts: TargetFacts) -> tuple[str, ...]:
+    greedy = "a worker has no prefetch limit and takes whatever comes: there is nothing to share"
+    drops = "max-length-bytes with drop-head: the broker may throw away what is put in"
+    return ((greedy,) if facts.unlimited_prefetch else ()) + ((drops,) if facts.drops_bytes else ())
 
 
 _NOT_THERE = ("target_missing", "not_permitted", "stream_target")

@@ -27,6 +27,11 @@ class Trouble(NamedTuple):
     longest: float
 
 
+_NOTHING_DELIVERED = Trouble(
+    "nothing_delivered", "the broker delivers nothing from it: another consumer holds it", 5.0
+)
+
+
 class Weights(NamedTuple):
     """In thousandths: of the tenant between tenants, of the queue within its tenant."""
 
@@ -50,7 +55,10 @@ class StagingQueue:
         self.by_queue = by_queue
         self._belief = Belief()
         self._failures = 0
+        self.unreadable = False  # the broker did not tell its depth, the last time
+        self._fruitless = 0  # grants in a row that found nothing
         self._recent: RecentCount | None = None  # most staging queues are idle
+        self._idle_status: tuple[Weights, bool, StagingStatus] | None = None
         self._head_staged_at: float | None = None  # of the last message seen at the head; clock of the wall
         self._waiting_since: float | None = None
 
@@ -70,17 +78,25 @@ class StagingQueue:
         return self.depth > 0 or self.granted > 0 or self._belief.doubtful
 
     def demand(self, now: float, weighed: bool = True) -> Demand | None:
-        """What it asks for now; None while it is empty, on its way, or left out. Not weighed, all weigh the same."""
-        if self.depth <= 0 or self.granted or now < self.retry_at or (weighed and self.held_back):
+        """What it asks for now; None while it is empty. Not weighed, all weigh the same.
+
+        While it is on its way or left out its weight is 0: it gets nothing, and what it is owed is not forgotten.
+        """
+        if self.depth <= 0:
             return None
         tenant, queue = self.weights if weighed else Weights()
         if self.by_queue:
             tenant, queue = queue, NORMAL_WEIGHT
+        if self.granted or now < self.retry_at or not tenant:
+            queue = 0
         asks = 1 if self.trouble else self.depth  # one is enough to see whether it works again
         return Demand(self.staging.queue, self.group, asks, queue, tenant, self.staging.urgent)
 
     def read(self, reading: Depth, now: float, asked_at: float) -> None:
         """Its depth was read; who rang after the question knows better than an answer of 0."""
+        if self.unreadable:
+            self.unreadable = False
+            self._recover()
         self.depth = self._belief.read(reading, now, self.staging.type == "quorum").ready
         if not self.depth and self.rung_at > asked_at:
             self.depth = 1
@@ -103,18 +119,21 @@ class StagingQueue:
         self._belief.took(outcome.moved)
         if outcome.staged_at is not None:
             self._head_staged_at = outcome.staged_at / 1000
+        if not self.depth:
+            self._waiting_since = self._head_staged_at = None
         if outcome.moved:
             self.moved += outcome.moved
+            self._idle_status = None
             self._failures = 0
             self._recent = self._recent or RecentCount()
             self._recent.add(outcome.moved, now)
         if outcome.moved < outcome.asked and outcome.reason is Reason.UNDER_FULL:
             self.read_at = float("-inf")
-        trouble = trouble_of(outcome)
+        trouble = self._trouble_of(outcome)
         if trouble:
             self.fail(trouble, now)
         else:
-            self._failures, self.trouble, self.retry_at = 0, None, float("-inf")
+            self._recover()
 
     def fail(self, trouble: Trouble, now: float) -> None:
         """Leave it out for a while, longer each time."""
@@ -122,14 +141,41 @@ class StagingQueue:
         self.retry_at = now + min(trouble.longest, _FIRST_BACK_OFF * 2.0 ** min(self._failures, 20))
         self._failures += 1
 
+    def refuse(self, text: str, now: float) -> bool:
+        """The broker does not tell how deep it is; whether that is news."""
+        news, self.unreadable = not self.unreadable, True
+        self.fail(Trouble("not_permitted", text, 60.0), now)
+        return news
+
+    def _recover(self) -> None:
+        self._failures, self.trouble, self.retry_at = 0, None, float("-inf")
+
+    def _trouble_of(self, outcome: Outcome) -> Trouble | None:
+        """A grant that finds nothing may have come too late, after somebody emptied the queue: the second one tells."""
+        nothing = outcome.reason is Reason.UNDER_FULL and not outcome.moved
+        self._fruitless = self._fruitless + 1 if nothing else 0
+        return _NOTHING_DELIVERED if self._fruitless > 1 else trouble_of(outcome)
+
     def moved_lately(self, now: float) -> int:
         """How many in the last minute."""
         return self._recent.total(now) if self._recent else 0
 
-    def status(self, now: float, wall: float, moved_lately: int, hold: Mapping[str, str | None]) -> StagingStatus:
+    def status(
+        self, now: float, wall: float, moved_lately: int, hold: Mapping[str, str | None], weighed: bool = True
+    ) -> StagingStatus:
         """As users see it; `hold` is why the target takes nothing, if it does not."""
+        idle = not (self.depth or self.granted or self.trouble or self._recent)
+        if idle and self._idle_status and self._idle_status[:2] == (self.weights, self.by_queue):
+            return self._idle_status[2]  # there may be thousands
+        seen = self._status(now, wall, moved_lately, self._state(now, hold, weighed))
+        self._idle_status = (self.weights, self.by_queue, seen) if idle else None
+        return seen
+
+    def _status(
+        self, now: float, wall: float, moved_lately: int, state_and_why: tuple[QueueState, str | None, str | None]
+    ) -> StagingStatus:
         lately = self.moved_lately(now)
-        state, reason, text = self._state(now, hold)
+        state, reason, text = state_and_why
         weight = self.weights.queue if self.by_queue else self.weights.tenant * self.weights.queue / NORMAL_WEIGHT
         return StagingStatus(
             queue=self.staging.queue,
@@ -145,10 +191,14 @@ class StagingQueue:
             reason_text=text,
         )
 
-    def _state(self, now: float, hold: Mapping[str, str | None]) -> tuple[QueueState, str | None, str | None]:
+    def _state(
+        self, now: float, hold: Mapping[str, str | None], weighed: bool
+    ) -> tuple[QueueState, str | None, str | None]:
+        if self.unreadable and self.trouble:
+            return QueueState.HELD, self.trouble.code, self.trouble.text
         if not self.depth and not self.granted:
             return QueueState.EMPTY, None, None
-        if self.held_back:
+        if weighed and self.held_back:
             return QueueState.HELD, "weight_zero", "its weight is 0"
         if self.trouble and (now < self.retry_at or not self.granted):
             return QueueState.HELD, self.trouble.code, self.trouble.text
@@ -178,6 +228,4 @@ def trouble_of(outcome: Outcome) -> Trouble | None:
         return Trouble("not_permitted", text, 60.0)
     if reason is Reason.CHANNEL_CLOSED:
         return Trouble("channel_closed", text, 60.0)
-    if reason is Reason.UNDER_FULL and not outcome.moved:
-        return Trouble("nothing_delivered", "the broker delivers nothing from it: another consumer holds it", 5.0)
     return None

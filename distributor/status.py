@@ -1,7 +1,7 @@
 """What there is to see: targets and staging queues at one moment, as values and as the JSON that users rely on."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +32,13 @@ class StagingStatus:
     reason: str | None = None
     reason_text: str | None = None
 
+    def as_json(self) -> dict[str, Any]:
+        """A row; there may be thousands, which `asdict` would copy one by one."""
+        return {name: getattr(self, name) for name in _STAGING_FIELDS}
+
+
+_STAGING_FIELDS = tuple(field.name for field in fields(StagingStatus))
+
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
@@ -52,7 +59,14 @@ class TargetStatus:
     moved: int = 0
     in_flight_limit: int = 0  # how many messages may be repeated if the distributor is killed
     unlimited_prefetch: bool = False
+    warnings: tuple[str, ...] = ()  # for people
     staging: tuple[StagingStatus, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """With what follows from it."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        told |= {"staging": [queue.as_json() for queue in self.staging], "warnings": list(self.warnings)}
+        return told | {"eligible": self.eligible, "drain_seconds": self.drain_seconds}
 
     def waiting(self, *states: QueueState) -> int:
         """How many messages wait in staging queues of these states."""
@@ -83,10 +97,6 @@ class Status:
     problems: tuple[str, ...] = ()  # why it is not ready; nothing: it is
     broker: str = ""  # hosts and virtual host
 
-    def only(self, target: str) -> "Status":
-        """The same for one target."""
-        return replace(self, targets=tuple(one for one in self.targets if one.target == target))
-
     def as_json(self) -> dict[str, Any]:
         """What `raquo status -o json` and `/api/v1/status` print."""
         return {
@@ -96,10 +106,7 @@ class Status:
             "bypass": self.bypass,
             "dry_run": self.dry_run,
             "problems": list(self.problems),
-            "targets": [
-                asdict(target) | {"eligible": target.eligible, "drain_seconds": target.drain_seconds}
-                for target in self.targets
-            ],
+            "targets": [target.as_json() for target in self.targets],
         }
 
 

@@ -16,10 +16,15 @@ told once in the log, and the others are still called.
 """
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 _log = logging.getLogger(__name__)
+
+EACH_TIME = 0.0
+WHILE_IT_LASTS = 60.0
+"""How often a warning is repeated: one of what happens, and one of what goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,10 @@ class FloorGranted:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """One line for people; the same line is told once."""
+    """One line for people; the same line is told once, or again after so many seconds."""
 
     text: str
+    again_after: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

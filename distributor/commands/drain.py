@@ -21,6 +21,7 @@ from raquo.distributor.commands.loading import (
     confirmed,
     fail,
     load_config,
+    note,
     one_line_errors,
 )
 from raquo.distributor.commands.looking import seen
@@ -49,8 +50,9 @@ def drain_command(
         if dry_run:
             _say(Drained(0), _staged(settings, only), output)
             return
-        asked_reason(reason)
+        why = asked_reason(reason)
         confirmed("Everything staged goes into the targets at once.", yes)
+        note("drain", why)
         drained = asyncio.run(_drain(settings, only, output))
     _say(drained, sum(queue.depth for queue in drained.left), output)
     if drained.left:

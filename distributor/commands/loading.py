@@ -7,12 +7,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import structlog
 import typer
 from rich.console import Console
 
 from raquo.distributor.config import Config
-from raquo.distributor.config_sources import load
+from raquo.distributor.config_sources import Loaded, load
 from raquo.distributor.errors import BadConfiguration
+from raquo.distributor.logs import configure_logs
 from raquo.mutators.errors import RaquoError
 
 FAILED, MISUSED = 1, 2
@@ -38,8 +40,13 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 def load_config(config: Path | None, url: str | None) -> Config:
     """The configuration in force for a command."""
+    return load_with_origins(config, url).config
+
+
+def load_with_origins(config: Path | None, url: str | None) -> Loaded:
+    """The same, and where it came from."""
     flags: dict[str, Any] = {"broker": {"url": url}} if url else {}
-    return load(config, flags=flags).config
+    return load(config, flags=flags)
 
 
 @contextmanager
@@ -77,6 +84,12 @@ def asked_reason(reason: str | None) -> str:
         return str(typer.prompt("Why? (for the log)"))
     fail("say why, with --reason", MISUSED)
     return ""
+
+
+def note(what: str, reason: str) -> None:
+    """Leave a line in the log, on standard error: what is done, and why."""
+    configure_logs("info")
+    structlog.get_logger("raquo").warning(what, reason=reason)
 
 
 def confirmed(question: str, yes: bool) -> None:

@@ -6,7 +6,7 @@ broker themselves. They say which it was.
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -113,13 +113,13 @@ def _only(told: dict[str, Any], target: str | None) -> dict[str, Any]:
     return {**told, "targets": chosen}
 
 
-def _print(told: dict[str, Any], output: Output, tables: Callable[[dict[str, Any]], Iterable[Table]]) -> None:
+def _print(told: dict[str, Any], output: Output, tables: Callable[[dict[str, Any]], Iterable[Table | str]]) -> None:
     if output is Output.JSON:
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
         return
     console = console_for_tables()
     for table in tables(told):
-        console.print(table)
+        console.print(table, style="bold" if isinstance(table, str) else None)
     words = {"daemon": "as the running daemon sees it", "broker": "no daemon answers; as the broker shows it"}
     console.print(words[told["source"]], style="dim")
 
@@ -134,7 +134,8 @@ def _plan_table(told: dict[str, Any]) -> Iterable[Table]:
     yield table
 
 
-def _status_table(told: dict[str, Any]) -> Iterable[Table]:
+def _status_table(told: dict[str, Any]) -> Iterable[Table | str]:
+    yield from _notices(told)
     for one in told["targets"]:
         rate = one["consumed_per_second"]
         facts = f"{one['depth']} of {one['max_length']} ready, {one['consumers']} consumers"
@@ -145,6 +146,16 @@ def _status_table(told: dict[str, Any]) -> Iterable[Table]:
         for queue in one["staging"]:
             table.add_row(*_row(queue))
         yield table
+        yield from one["warnings"]
+
+
+def _notices(told: dict[str, Any]) -> Iterator[str]:
+    """What concerns everything, before the details."""
+    if told["bypass"]:
+        yield "BYPASS: everything staged flows at once, whatever is fair"
+    if told["dry_run"] and told["source"] == "daemon":
+        yield "DRY RUN: the daemon moves nothing"
+    yield from (f"not ready: {problem}" for problem in told["problems"])
 
 
 def _tenant_table(told: dict[str, Any]) -> Iterable[Table]:

@@ -20,6 +20,7 @@ from raquo.distributor.commands.loading import (
     confirmed,
     fail,
     load_config,
+    note,
     one_line_errors,
 )
 from raquo.distributor.config_values import seconds_of
@@ -46,9 +47,10 @@ def prune(
         choice = look(settings, only, seconds)
         pruned = Pruned(deleted=list(choice.prunable))
         if not dry_run:
-            asked_reason(reason)
+            why = asked_reason(reason)
             if choice.prunable:
                 confirmed(f"{len(choice.prunable)} empty staging queues are deleted.", yes)
+            note("prune", why)
             pruned = asyncio.run(delete_idle(settings, only, seconds))
     _say(choice, pruned, output, dry_run)
 

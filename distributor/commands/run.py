@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from raquo.distributor.commands.loading import ConfigOption, UrlOption, load_config, one_line_errors
+from raquo.distributor.commands.loading import ConfigOption, UrlOption, load_config, load_with_origins, one_line_errors
 from raquo.mutators.names import typed
 
 
@@ -19,10 +19,11 @@ def run(
     from raquo.distributor.daemon import Daemon  # with the web server, which only this command needs
 
     with one_line_errors():
-        loaded = load_config(config, url)
+        loaded = load_with_origins(config, url)
+        file = loaded.place  # also one that was found: should it vanish, a reload is refused
         only = tuple(typed(name) for name in target or ())
 
         async def serve() -> int:
-            return await Daemon(loaded, lambda: load_config(config, url), only, dry_run).run()
+            return await Daemon(loaded.config, lambda: load_config(file, url), only, dry_run).run()
 
         raise typer.Exit(asyncio.run(serve()))

@@ -17,6 +17,7 @@ from raquo.distributor.commands.loading import (
     asked_reason,
     confirmed,
     load_config,
+    note,
     one_line_errors,
 )
 from raquo.distributor.skipping import PARKED, find, look
@@ -39,8 +40,9 @@ def skip(
         staging = find(settings, typed(queue))
         head = asyncio.run(look(settings, staging))
         if not dry_run:
-            asked_reason(reason)
+            why = asked_reason(reason)
             confirmed(f"The first of {head.depth} messages of {staging.queue} goes to {PARKED}.", yes)
+            note(f"skip {staging.queue}", why)
             asyncio.run(move_head(settings, staging))
     if output is Output.JSON:
         told = {"dry_run": dry_run, "queue": staging.queue, "parked_in": PARKED, "waiting": head.depth}

@@ -16,6 +16,7 @@ from raquo.distributor.commands.loading import (
     asked_reason,
     confirmed,
     load_config,
+    note,
     one_line_errors,
 )
 from raquo.distributor.uninstalling import Inventory, take_stock
@@ -37,8 +38,9 @@ def uninstall(
         settings = load_config(config, url)
         inventory = asyncio.run(take_stock(settings))
         if not dry_run:
-            asked_reason(reason)
+            why = asked_reason(reason)
             confirmed(_question(inventory), yes)
+            note("uninstall", why)
             inventory = asyncio.run(delete_all(settings))
     _say(inventory, output, dry_run)
 

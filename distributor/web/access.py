@@ -135,20 +135,38 @@ def token_in(state_dir: Path) -> str:
         raise BadToken(f"cannot keep a token in {file}: {error}") from error
 
 
+def known_token(state_dir: Path) -> str:
+    """The token that a daemon made in `state_dir`; nothing is made or changed here."""
+    file = state_dir / _TOKEN_FILE
+    try:
+        token = _safely_read(file)
+    except (OSError, UnicodeDecodeError) as error:
+        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadToken(f"cannot read the daemon's token in {file}: {words}; run this as the daemon's user") from error
+    if not token:
+        raise BadToken(f"there is no token of a daemon in {file}: name its state_dir, or its http_token")
+    return token
+
+
 def _kept(file: Path) -> str:
-    """What the file holds; "" if there is nothing, or if others could have read or written it."""
+    """What the file holds; "" if there is nothing; a file that others could have read or written is removed."""
+    token = _safely_read(file)
+    if token == "":
+        file.unlink()
+    return token or ""
+
+
+def _safely_read(file: Path) -> str | None:
+    """None: there is no such file. "": it cannot be trusted, or is empty."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return ""
+        return None
     with os.fdopen(descriptor) as opened:
         about = os.fstat(opened.fileno())
         trusted = os.geteuid() in (about.st_uid, 0)  # root asks the daemon of another user: that one's token stays
         ours_alone = trusted and not stat.S_IMODE(about.st_mode) & 0o077
-        if ours_alone and (token := opened.read().strip()):
-            return token
-    file.unlink()
-    return ""
+        return opened.read().strip() if ours_alone else ""
 
 
 def _made(file: Path) -> str:

@@ -1,6 +1,8 @@
 """The endpoints. Each is `async`, so that it runs in the daemon's loop and sees its values without locks."""
 
-from typing import Annotated, Any
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request, Security
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -32,6 +34,7 @@ _PAGE = """<!doctype html>
 # The guard has checked the token before; this tells /openapi.json which requests need one.
 _TOKEN = Security(HTTPBearer(auto_error=False, scheme_name="token"))
 
+Answer = TypeVar("Answer", bound=Response)
 OneTarget = Annotated[str | None, Query(description="only this target")]
 
 
@@ -56,14 +59,14 @@ def make_app(view: View, metrics: Metrics, access: Access) -> FastAPI:
     )
     answer_errors(app)
     app.add_middleware(Guard, access=access)
-    _add_probes(app, view)
+    _add_probes(app, view, access)
     _add_metrics(app, metrics, access)
     _add_reads(app, view)
     _add_writes(app, view)
     return app
 
 
-def _add_probes(app: FastAPI, view: View) -> None:
+def _add_probes(app: FastAPI, view: View, access: Access) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> HTMLResponse:
         return HTMLResponse(_PAGE)
@@ -76,9 +79,11 @@ def _add_probes(app: FastAPI, view: View) -> None:
         return error(503, "the loop has not turned lately", alive=False)
 
     @app.get("/readyz")
-    async def readyz() -> JSONResponse:
+    async def readyz(request: Request) -> JSONResponse:
         """Whether the broker is reachable and the snapshot fresh; 503 with the reasons if not."""
         problems = list(view.problems())
+        if problems and not access.sees_tenants(header(request.scope, b"authorization")):
+            problems = ["the broker or its management API does not answer as it should: see the log"]
         if problems:
             return error(503, "; ".join(problems), ready=False, problems=problems)
         return JSONResponse({"ready": True, "problems": []})
@@ -89,26 +94,31 @@ def _add_metrics(app: FastAPI, metrics: Metrics, access: Access) -> None:
     async def scrape(request: Request) -> Response:
         """Metrics for Prometheus; tenants' names only for those who may see them."""
         with_tenants = access.sees_tenants(header(request.scope, b"authorization"))
-        return Response(metrics.render(with_tenants=with_tenants), media_type=CONTENT_TYPE)
+        text = metrics.look(with_tenants)
+        return await _in_a_thread(lambda: Response(text(), media_type=CONTENT_TYPE))
 
 
 def _add_reads(app: FastAPI, view: View) -> None:
+    @app.get("/api/v1/about")
+    async def about() -> dict[str, Any]:
+        """Which version this is, and which broker it serves."""
+        return view.about()
+
     @app.get("/api/v1/status")
     async def status(target: OneTarget = None) -> JSONResponse:
         """Targets and staging queues with depths, shares, ages."""
-        seen = view.status()
+        seen = view.status(target)
         if target is not None:
-            seen = seen.only(target)
             _found(seen.targets, target)
-        return JSONResponse(seen.as_json())
+        return await _in_a_thread(lambda: JSONResponse(seen.as_json()))
 
     @app.get("/api/v1/plan")
     async def plan(target: OneTarget = None) -> JSONResponse:
         """What the next round would move; moves nothing."""
-        planned = [one for one in view.plan() if target in (None, one.target)]
+        planned = view.plan(target)
         if target is not None:
             _found(planned, target)
-        return JSONResponse(plan_as_json(planned))
+        return await _in_a_thread(lambda: JSONResponse(plan_as_json(planned)))
 
     @app.get("/api/v1/explain")
     async def explain(target: str, tenant: str | None = None) -> JSONResponse:
@@ -126,6 +136,11 @@ def _add_writes(app: FastAPI, view: View) -> None:
         """Let everything staged flow at once, or stop doing so."""
         view.set_bypass(change.on, change.reason, change.seconds)
         return change.model_dump()
+
+
+async def _in_a_thread(render: Callable[[], Answer]) -> Answer:
+    """Write out what was seen, which may be long, beside the loop: nothing of it changes any more."""
+    return await asyncio.to_thread(render)
 
 
 def _found(targets: object, target: str) -> None:

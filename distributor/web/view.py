@@ -9,11 +9,14 @@ from raquo.distributor.status import PlannedTarget, Status
 class View(Protocol):
     """The daemon, as the web server sees it. Everything is called in the daemon's loop and must not block."""
 
-    def status(self) -> Status:
-        """The whole picture, now."""
+    def about(self) -> dict[str, Any]:
+        """Who this is: version, broker, virtual host."""
 
-    def plan(self) -> Sequence[PlannedTarget]:
-        """What the next round of each target would move."""
+    def status(self, only: str | None = None) -> Status:
+        """The whole picture, now, or that of one target."""
+
+    def plan(self, only: str | None = None) -> Sequence[PlannedTarget]:
+        """What the next round of each target would move, or of one."""
 
     def alive(self) -> bool:
         """Whether the loop turned lately."""

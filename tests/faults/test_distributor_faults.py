@@ -87,11 +87,13 @@ def test_a_virtual_host_that_is_removed_and_put_back_is_served_again(
 def test_a_target_that_refuses_what_is_too_much_gets_everything_in_the_end(
     node: Broker, vhost_url: str, amqp: Amqp, queue_type: str
 ) -> None:
-    """A limit in bytes is nothing that room could respect, so the target has to say no."""
+    """A limit in bytes is nothing that room could respect, so the target has to say no, if not to the first grant."""
     amqp.declare("work", queue_type, x_max_length_bytes=4000, x_overflow="reject-publish")
     amqp.declare("work»t1", queue_type)
-    bodies = amqp.publish_numbered("work»t1", 300, size=100)
+    bodies = amqp.publish_numbered("work»t1", 200, size=100)
     with serving(config_for(vhost_url, node.management_url)) as one:
+        wait_until(lambda: amqp.depth("work") >= 20, what="the target has more than its limit, or nearly")
+        bodies += amqp.publish_numbered("work»t1", 100, size=100, first=200)
         wait_until(lambda: one.heard(MoveFailed), what="the target refuses")
         arrived: list[bytes] = []
         wait_until(lambda: arrived.extend(amqp.bodies("work")) or len(arrived) >= 300, 60, "everything arrives")

@@ -328,7 +328,7 @@ def test_a_virtual_host_that_is_full_of_queues_is_found(
 
 
 def test_an_alarm_is_told_and_does_not_stop_the_check(private_node: LocalBroker) -> None:
-    config = config_for(private_node.url, private_node.management_url)
+    config = config_for(private_node.url, private_node.management_url, distributor={"serve": [fresh("nothing")]})
     with memory_alarm(private_node):
         bad = wait_until(lambda: wrong(config), what="the alarm shows")
         assert {code: one.level for code, one in bad.items()} == {"alarm": Level.WARNING}

@@ -119,6 +119,10 @@ class DaemonProcess:
     def logged(self, text: str) -> bool:
         return text in self.log.read_text(encoding="utf-8")
 
+    def lines(self) -> list[dict[str, Any]]:
+        """What it logged, as JSON."""
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines() if line[:1] == "{"]
+
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()

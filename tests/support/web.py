@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from raquo.broker.loop_thread import LoopThread
@@ -44,13 +44,17 @@ class FakeView:
     bypasses: list[tuple[bool, str, float | None]] = field(default_factory=list)
     failure: Exception | None = None
 
-    def status(self) -> Status:
+    def about(self) -> dict[str, Any]:
+        return {"raquo": "0", "broker": "127.0.0.1:5672//", "vhost": "/"}
+
+    def status(self, only: str | None = None) -> Status:
         if self.failure:
             raise self.failure
-        return self.shown
+        shown = tuple(one for one in self.shown.targets if only in (None, one.target))
+        return replace(self.shown, targets=shown)
 
-    def plan(self) -> Sequence[PlannedTarget]:
-        return self.planned
+    def plan(self, only: str | None = None) -> Sequence[PlannedTarget]:
+        return [one for one in self.planned if only in (None, one.target)]
 
     def alive(self) -> bool:
         return self.is_alive

@@ -152,3 +152,26 @@ def test_unacked_messages_are_those_of_the_last_listing_and_all_that_was_moved_s
     assert held.unacked(ready=20) == 230
     held.listed(150, 2.5, "classic")
     assert held.unacked(ready=20) == 130
+
+
+def test_what_we_put_in_too_much_ourselves_opens_no_floor_until_it_is_consumed() -> None:
+    floor = Floor(0.5)
+    floor.suspend()
+    for now in range(20):
+        assert floor.allows(float(now), Depth(5000, 2), 1000, 100.0) == 0
+        assert not floor.watching
+    floor.allows(20.0, Depth(1000, 2), 1000, 100.0)
+    floor.allows(21.0, Depth(1500, 2), 1000, 100.0)
+    assert floor.watching, "now it is others"
+    assert floor.allows(21.0 + FULL_FOR + 1.0, Depth(1500, 2), 1000, 100.0) > 0
+
+
+def test_without_listings_what_was_moved_is_remembered_in_few_numbers() -> None:
+    held = Held()
+    held.listed(0, 0.0, "classic")
+    for step in range(10_000):
+        held.moved(1, step / 1000)
+    assert held.unacked(0) == 10_000
+    assert len(held._moved) <= 101
+    held.listed(400, 9.7, "classic")
+    assert 400 + 400 <= held.unacked(0) <= 400 + 700

@@ -13,13 +13,18 @@ class Held:
 
     def __init__(self, source: str, holds: int, wire: list[str]) -> None:
         self.holds = holds
+        self.unconfirmed = 0
         self._source = source
         self._wire = wire
 
-    def publish_held(self, count: int) -> None:
-        assert count <= self.holds
-        self.holds -= count
-        self._wire += [self._source] * count
+    def publish_next(self) -> None:
+        assert self.holds
+        self.holds -= 1
+        self.unconfirmed += 1
+        self._wire.append(self._source)
+
+    def enter_published(self) -> None:
+        pass
 
 
 def mixed(counts: dict[str, int], wire: list[str]) -> tuple[Mix, dict[str, Held]]:
@@ -28,6 +33,11 @@ def mixed(counts: dict[str, int], wire: list[str]) -> tuple[Mix, dict[str, Held]
     for source, holder in holders.items():
         mix.attach(source, holder)
     return mix, holders
+
+
+def confirm_all(holders: dict[str, Held]) -> None:
+    for holder in holders.values():
+        holder.unconfirmed = 0
 
 
 def test_every_tenth_of_the_plan_has_a_tenth_of_each_source() -> None:
@@ -39,6 +49,7 @@ def test_every_tenth_of_the_plan_has_a_tenth_of_each_source() -> None:
         mix.release()
     while not mix.over:
         before = len(wire)
+        confirm_all(holders)
         mix.release()
         assert len(wire) - before <= 100, "a tenth at a time"
     assert [Counter(wire[at : at + 100]) for at in range(0, 1000, 100)] == [Counter(a=50, b=30, c=20)] * 10
@@ -54,6 +65,24 @@ def test_a_source_that_has_nothing_holds_the_others_until_somebody_hurries() -> 
     mix.hurry()
     assert Counter(wire) == Counter(a=5, b=5)
     assert not mix.mixes("c"), "what it gets now is published as it comes"
+
+
+def test_no_more_than_two_tenths_are_ever_unconfirmed() -> None:
+    wire: list[str] = []
+    mix, holders = mixed({"a": 500, "b": 500}, wire)
+    for holder in holders.values():
+        holder.holds = 500
+    for _ in range(5):
+        mix.release()
+        mix.hurry()
+    assert len(wire) == 200
+    holders["a"].unconfirmed -= 99
+    mix.release()
+    assert len(wire) == 200
+    holders["a"].unconfirmed -= 1
+    mix.release()
+    assert len(wire) == 300
+    assert mix.mixes("a"), "nobody is blamed for a slow broker"
 
 
 def test_while_nobody_has_anything_there_is_nothing_to_hurry() -> None:
@@ -86,8 +115,9 @@ def test_in_the_end_everything_is_published(counts: dict[str, int], data: st.Dat
             holders[source].holds += some
         else:
             wire += [source] * some
-        data.draw(st.sampled_from([mix.release, mix.hurry]))()
+        data.draw(st.sampled_from([mix.release, mix.hurry, lambda: confirm_all(holders)]))()
     while not mix.over:
+        confirm_all(holders)
         mix.hurry()
     mix.release()
     assert Counter(wire) == Counter(counts)

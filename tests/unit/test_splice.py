@@ -61,6 +61,20 @@ _COUNTS = st.integers(1, 25)
 _WINDOWS = st.integers(1, 25)
 
 
+# What is held for its turn
+
+def test_what_was_held_when_the_connection_was_lost_counts_as_fetched() -> None:
+    splice = _splice()
+    channel = splice.open_channel()
+    grant = Grant("a", 20, 10)
+    channel.start(grant, lambda _: None, Mix({"a": 20, "b": 20}))
+    splice.receive(b"".join(frames.method(1, number) for number in _FIRST_ANSWERS))
+    splice.receive(b"".join(_delivery(tag, wire.property_list(), b"x") for tag in range(1, 11)))
+    assert (grant.delivered, channel.holds) == (1, 9)
+    channel.lost(Reason.CONNECTION_LOST, "gone")
+    assert (grant.begun, grant.fetched, grant.moved) == (True, 10, 0)
+
+
 # Exact
 
 
