@@ -7,7 +7,9 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest-pika
 RABBITMQ4 := .cache/rabbitmq4
-PYTEST := $(VENV)/bin/pytest
+# Many tests wait for a broker, so several workers share the processors, each with brokers of its own.
+AT_ONCE := -n 3 --dist worksteal
+PYTEST := $(VENV)/bin/pytest $(AT_ONCE)
 BROKER_TESTS := $(wildcard tests/integration tests/faults)
 
 .PHONY: help run test check bench soak test-rabbitmq4 test-pika clean
@@ -37,7 +39,7 @@ test-rabbitmq4: $(VENV)/ready ## the broker's tests on RabbitMQ 4, prepared from
 	RAQUO_RABBITMQ_ROOT=$(CURDIR)/$(RABBITMQ4) $(PYTEST) $(BROKER_TESTS)
 
 test-pika: $(OLDEST)/ready deploy-rabbitmq ## the mover's and publisher's tests with the oldest pika supported
-	$(OLDEST)/bin/pytest tests/unit $(BROKER_TESTS) -k "mover or splice or publisher or content_header or depths or replica"
+	$(OLDEST)/bin/pytest $(AT_ONCE) tests/unit $(BROKER_TESTS) -k "mover or splice or publisher or content_header or depths or replica"
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(OLDEST) .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

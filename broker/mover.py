@@ -316,10 +316,10 @@ class Mover:
     def _window(self, source: str) -> int:
         """As many as fit into the bytes allowed; of an unknown queue, by what is usual here, a few at first."""
         limits, sources = self.limits, max(1, len(self._ends))
-        most = limits.window if source in self._average_size else limits.first_window
+        most = limits.window if source in self._average_size else min(limits.window, limits.first_window)
         size = self._average_size.get(source, self._usual_size)
         if not size:
-            return max(1, min(most, _FIRST_SOURCES * limits.first_window // sources))
+            return max(1, min(most, _FIRST_SOURCES * most // sources))
         return max(1, min(most, int(limits.window_bytes / sources / size)))
 
     def _remember_size(self, grant: Grant) -> None:

@@ -388,7 +388,8 @@ class Target:
         for queue, count in probes.items():
             self._go_on(asyncio.create_task(self._probe(own[queue], count, demands[queue])))
         parts = self._parts(grants, demands)
-        mixes = [Mix(part) for part in parts]
+        # Turns need everybody at the same time; where only some can move at once, each publishes as it comes.
+        mixes = [Mix(part if len(part) <= self.transport.mixes else {}) for part in parts]
 
         async def move(queue: str, count: int, part: int) -> bool:
             return await self._grant(own[queue], count, demands[queue], mixes[part])

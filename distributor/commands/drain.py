@@ -52,8 +52,9 @@ def drain_command(
             return
         why = asked_reason(reason)
         confirmed("Everything staged goes into the targets at once.", yes)
-        note("drain", why)
         drained = asyncio.run(_drain(settings, only, output))
+        if not drained.left:
+            note("drained", why)
     _say(drained, sum(queue.depth for queue in drained.left), output)
     if drained.left:
         first = drained.left[0]

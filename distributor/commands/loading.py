@@ -87,7 +87,7 @@ def asked_reason(reason: str | None) -> str:
 
 
 def note(what: str, reason: str) -> None:
-    """Leave a line in the log, on standard error: what is done, and why."""
+    """Leave a line in the log, on standard error: what was done, and why."""
     configure_logs("info")
     structlog.get_logger("raquo").warning(what, reason=reason)
 

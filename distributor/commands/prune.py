@@ -50,8 +50,8 @@ def prune(
             why = asked_reason(reason)
             if choice.prunable:
                 confirmed(f"{len(choice.prunable)} empty staging queues are deleted.", yes)
-            note("prune", why)
             pruned = asyncio.run(delete_idle(settings, only, seconds))
+            note("pruned", why)
     _say(choice, pruned, output, dry_run)
 
 

@@ -42,8 +42,8 @@ def skip(
         if not dry_run:
             why = asked_reason(reason)
             confirmed(f"The first of {head.depth} messages of {staging.queue} goes to {PARKED}.", yes)
-            note(f"skip {staging.queue}", why)
             asyncio.run(move_head(settings, staging))
+            note(f"skipped the first of {staging.queue}", why)
     if output is Output.JSON:
         told = {"dry_run": dry_run, "queue": staging.queue, "parked_in": PARKED, "waiting": head.depth}
         typer.echo(json.dumps(told, ensure_ascii=False))

@@ -40,8 +40,8 @@ def uninstall(
         if not dry_run:
             why = asked_reason(reason)
             confirmed(_question(inventory), yes)
-            note("uninstall", why)
             inventory = asyncio.run(delete_all(settings))
+            note("uninstalled", why)
     _say(inventory, output, dry_run)
 
 

@@ -41,7 +41,7 @@ def test_where_the_broker_may_choose_quorum_the_limit_is_lifted_too() -> None:
     assert for_this_broker({"x-queue-type": "classic"}, "4.3.6", True) == {"x-queue-type": "classic"}
 
 
-@pytest.mark.parametrize("value", [1.5, 2**64, object(), {"deep": 1.5}, {1, 2}], ids=str)
+@pytest.mark.parametrize("value", [1.5, 2**64, ..., {"deep": 1.5}, {1, 2}], ids=str)
 def test_an_argument_that_no_declare_can_carry_is_refused_in_words(value: object) -> None:
     with pytest.raises(BrokerError, match="x-odd = "):
         check_arguments({"x-fine": 1, "x-odd": value})
