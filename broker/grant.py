@@ -25,6 +25,7 @@ class Waiting(Enum):
     DELIVERY = auto()
     CONFIRM = auto()
     ANSWER = auto()
+    TURN = auto()  # in a mix, which others keep going
 
 
 @dataclass(slots=True)

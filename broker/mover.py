@@ -60,7 +60,8 @@ class Limits:
 
     def patience(self, waiting: Waiting) -> float:
         """How long a channel may wait for that."""
-        return {Waiting.DELIVERY: self.idle, Waiting.CONFIRM: self.confirm, Waiting.ANSWER: self.answer}[waiting]
+        seconds = {Waiting.DELIVERY: self.idle, Waiting.CONFIRM: self.confirm, Waiting.ANSWER: self.answer}
+        return seconds.get(waiting, _NEVER)
 
 
 class Mover:
@@ -291,8 +292,10 @@ class Mover:
                 await asyncio.sleep(_LOOK_AT_MIX)
                 if self._link is None or not self._link.usable:
                     continue
-                if not self._link.congested:
-                    self._link.release(mix)
+                if self._link.congested:  # nobody is read from, so nobody is late
+                    mark, since = mix.progress(), clock()
+                    continue
+                self._link.release(mix)
                 if mix.progress() != mark:
                     mark, since = mix.progress(), clock()
                 elif clock() - since >= self.limits.turn:

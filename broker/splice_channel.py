@@ -146,11 +146,7 @@ class SpliceChannel:
     def look_again(self) -> None:
         """Nothing has come for a while: is the source empty? If so, settle."""
         grant = self.grant
-        held = self.holds
-        if self._mix is not None:
-            self._leave_mix()
-        if held:  # what it waited for was its turn
-            return
+        self._leave_mix()
         if grant is not None and self._welcomes_more() and not grant.by_get and not self._looks:
             self._received_before = self.received()
             self._look(grant)
@@ -168,6 +164,8 @@ class SpliceChannel:
         grant = self.grant
         if self._answers_due or grant is None or self._gets_answered < self._gets_sent:
             return Waiting.ANSWER
+        if self._mix is not None and self._held:
+            return Waiting.CONFIRM if self._ledger.unconfirmed else Waiting.TURN
         settling = self._ledger.unconfirmed if grant.careful else self._window_full(grant)
         expecting = self._welcomes_more() and not settling
         return Waiting.DELIVERY if expecting else Waiting.CONFIRM

@@ -167,22 +167,33 @@ class Floor:
         self._full_since: float | None = None
         self._credit = 0.0
         self._at = 0.0
-        self._by_ourselves = False
+        self._ours = 0.0
 
-    def suspend(self) -> None:
-        """What is too much in the target now, we put in ourselves: until that is consumed, nobody is to blame."""
-        self._by_ourselves = True
+    def suspend(self, excess: int, now: float) -> None:
+        """So many messages too many are in the target by our own doing: until they are consumed nobody is to blame."""
+        self._ours, self._at = max(0.0, float(excess)), now
+
+    @property
+    def suspended(self) -> bool:
+        """Whether what is too much there may be ours."""
+        return self._ours > 0
 
     @property
     def watching(self) -> bool:
-        """Whether the target is over-full, and its consumption worth knowing."""
+        """Whether others have filled the target above its length."""
         return self._full_since is not None
+
+    @property
+    def needs_consumption(self) -> bool:
+        """Whether the target is over-full, by whomever, and the broker's own count of what leaves it worth having."""
+        return self.watching or self.suspended
 
     def allows(self, now: float, depth: Depth, max_length: int, per_second: float | None) -> int:
         """How many messages may go in now, though there is no room."""
         room = depth.ready < max_length if self.watching else depth.ready <= max_length
-        self._by_ourselves = self._by_ourselves and not room
-        if not depth.consumers or room or self._by_ourselves or not self.share:
+        consumed = (now - self._at) * max(_AT_LEAST, per_second or 0.0)
+        self._ours = 0.0 if room else max(0.0, self._ours - consumed)
+        if not depth.consumers or room or self.suspended or not self.share:
             self._full_since, self._credit, self._at = None, 0.0, now
             return 0
         if self._full_since is None:

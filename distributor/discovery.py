@@ -45,6 +45,7 @@ class Discovery:
         self._clock = clock
         self._soon = asyncio.Event()
         self._failures = 0
+        self._planned = 0.0  # seconds until the next listing, as far as nobody rings
         self.asked_at = self.listed_at = clock()  # when the last listing was begun, and when it was there
         self._thread = ApiThread("raquo-discovery")
 
@@ -60,7 +61,7 @@ class Discovery:
     def staleness(self) -> str | None:
         """That the last listing is too long ago, where a failure does not say so already: it may hang."""
         age = self._clock() - self.listed_at
-        if self.problem or age < max(_STALE_AFTER, 3 * self.every):
+        if self.problem or age < self._planned + _STALE_AFTER:
             return None
         return f"the queues were listed {age:.0f} s ago"
 
@@ -112,7 +113,7 @@ class Discovery:
             pause = min(_LONGEST_BACK_OFF, self.every * 2.0 ** min(self._failures - 1, 10))
             await asyncio.sleep(pause)
             return
-        pause = max(_PART_OF_THE_TIME * took, _SOONEST * self.every)
+        self._planned = pause = max(_PART_OF_THE_TIME * took, _SOONEST * self.every)
         try:
             await asyncio.wait_for(self._soon.wait(), pause)
         except TimeoutError:

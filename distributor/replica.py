@@ -154,7 +154,7 @@ class Replica:
             settings = config.for_target(name)
             before, target.facts = target.facts, self._facts(name)
             if target.facts.bounds.max_length < before.bounds.max_length:
-                target.floor.suspend()
+                target.floor.suspend(target.depth.ready - target.facts.bounds.max_length, self._clock())
             target.policy = policy_named(settings.policy)
             target.floor.share = settings.floor_share
             target.weigh(self._weights(name))
@@ -232,7 +232,8 @@ class Replica:
                 await self._until_woken(target)
                 continue
             await self._round(target)
-            pause = max(_SOONEST, target.pause(self._config.distributor.round_every))
+            await asyncio.sleep(_SOONEST)
+            pause = target.pause(self._config.distributor.round_every)
             if target.may_be_woken:
                 await _within(pause, target.woken)
             else:
@@ -264,7 +265,7 @@ class Replica:
         """Where others keep a target full, what is staged gets a part of what is consumed: how much is that?"""
         while True:
             await asyncio.sleep(_WATCH_EVERY)
-            for name in [name for name, target in self.targets.items() if target.floor.watching]:
+            for name in [name for name, target in self.targets.items() if target.floor.needs_consumption]:
                 details = await self._inspector.queue(name)
                 target = self.targets.get(name)  # it may be gone meanwhile
                 if target and details is not None and details.consumed_per_second is not None:

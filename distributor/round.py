@@ -162,8 +162,7 @@ class Target:
             if own is None or own.busy:
                 continue
             if isinstance(reading, Depth):
-                own.read(reading, now, now)
-                if reading.ready:
+                if own.read(reading, now, now):
                     self.ring(queue)
             else:
                 self._refused(own, reading, now)
@@ -210,7 +209,7 @@ class Target:
                 self._telemetry.emit(FloorGranted(self.name, sum(grants.values())))
             await self._carry_out(grants, demands)
         granted = sum(grants.values())
-        self._capped = granted >= _AT_ONCE
+        self._capped = granted >= _AT_ONCE and self.moved > moved_before
         self._telemetry.emit(RoundDone(self.name, self._now() - started, granted, self.moved - moved_before))
 
     def pause(self, configured: float | None) -> float:
@@ -351,13 +350,14 @@ class Target:
         if not wanted or not max(fits, floor):
             return nothing
         grants, state = self.policy.share(list(demands.values()), min(_AT_ONCE, max(fits, floor)), self._state)
+        grants = {queue: count for queue, count in grants.items() if demands[queue].weight}  # whatever the policy says
         return grants, demands, state, not fits
 
     def _floor(self, now: float) -> int:
         """How much may go in although others keep it full."""
         bounds = self.facts.bounds
         if self._switches.bypass:
-            self.floor.suspend()
+            self.floor.suspend(self.depth.ready - bounds.max_length, now)
             return 0
         floor = self.floor.allows(now, self.depth, bounds.max_length, self.consumption.per_second)
         return min(floor, capacity.own_room(bounds, self.depth.ready, self.in_flight))

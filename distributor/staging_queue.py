@@ -92,8 +92,8 @@ class StagingQueue:
         asks = 1 if self.trouble else self.depth  # one is enough to see whether it works again
         return Demand(self.staging.queue, self.group, asks, queue, tenant, self.staging.urgent)
 
-    def read(self, reading: Depth, now: float, asked_at: float) -> None:
-        """Its depth was read; who rang after the question knows better than an answer of 0."""
+    def read(self, reading: Depth, now: float, asked_at: float) -> bool:
+        """Its depth was read; who rang after the question knows better than an answer of 0. Whether it is busy now."""
         if self.unreadable:
             self.unreadable = False
             self._recover()
@@ -105,6 +105,7 @@ class StagingQueue:
             self._waiting_since = self._head_staged_at = None
         elif self._waiting_since is None:
             self._waiting_since = now
+        return self.busy
 
     def rung(self, now: float) -> None:
         """Somebody says that it has a message."""

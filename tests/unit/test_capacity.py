@@ -156,14 +156,23 @@ def test_unacked_messages_are_those_of_the_last_listing_and_all_that_was_moved_s
 
 def test_what_we_put_in_too_much_ourselves_opens_no_floor_until_it_is_consumed() -> None:
     floor = Floor(0.5)
-    floor.suspend()
+    floor.suspend(4000, now=0.0)
     for now in range(20):
         assert floor.allows(float(now), Depth(5000, 2), 1000, 100.0) == 0
+        assert floor.needs_consumption
         assert not floor.watching
     floor.allows(20.0, Depth(1000, 2), 1000, 100.0)
     floor.allows(21.0, Depth(1500, 2), 1000, 100.0)
     assert floor.watching, "now it is others"
     assert floor.allows(21.0 + FULL_FOR + 1.0, Depth(1500, 2), 1000, 100.0) > 0
+
+
+def test_others_who_go_on_where_we_put_in_too_much_are_found_when_ours_must_be_consumed() -> None:
+    floor = Floor(0.5)
+    floor.suspend(400, now=100.0)
+    granted = [floor.allows(100.0 + second, Depth(5000, 2), 1000, 100.0) for second in range(20)]
+    assert granted[: 4 + int(FULL_FOR)] == [0] * (4 + int(FULL_FOR))
+    assert max(granted) > 0
 
 
 def test_without_listings_what_was_moved_is_remembered_in_few_numbers() -> None:
