@@ -13,7 +13,7 @@ from raquo.broker.mover import Limits, Mover, Outcome
 from support import wire
 from support.admin import Admin
 from support.amqp import Amqp, connected
-from support.moving import bodies, drained, drained_each, move, mover_for, publish_each, redelivered, run, until
+from support.moving import bodies, drained, drained_each, move, mover_for, redelivered, run, until
 from support.proxy import Proxy
 from support.waiting import wait_until
 
@@ -48,7 +48,7 @@ def test_a_grant_of_137_out_of_1000_moves_137(amqp: Amqp, vhost_url: str) -> Non
 
 def test_200_staging_queues_at_once_give_exactly_their_grants(amqp: Amqp, vhost_url: str, queue_type: str) -> None:
     names = [amqp.declare(f"target»t{n}", queue_type) for n in range(200)]
-    publish_each(amqp, {name: [f"{name} {number}".encode() for number in range(50)] for name in names})
+    amqp.publish_each({name: [f"{name} {number}".encode() for number in range(50)] for name in names})
 
     async def scenario() -> list[Outcome]:
         async with mover_for(vhost_url, "target") as mover:

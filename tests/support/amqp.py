@@ -67,13 +67,18 @@ class Amqp:
 
     def publish_all(self, queue: str, bodies: Sequence[bytes]) -> None:
         """Publish many on a channel of its own, and wait for the confirms of all of them together."""
+        self.publish_each({queue: bodies})
+
+    def publish_each(self, bodies_of: Mapping[str, Sequence[bytes]]) -> None:
+        """The same to many queues. A channel that closes before the confirms may lose what a quorum queue was sent."""
         channel = self.connection.channel()
-        confirms = _Confirms(len(bodies))
+        confirms = _Confirms(sum(map(len, bodies_of.values())))
         raw = channel._impl  # the blocking channel can only wait for one confirm at a time
         raw.confirm_delivery(confirms.note)
-        for body in bodies:
-            raw.basic_publish("", queue, body, pika.BasicProperties(delivery_mode=2))
-        wait_until(lambda: self._turn() or not confirms.missing, deadline=60, what=f"confirms from {queue}")
+        for queue, bodies in bodies_of.items():
+            for body in bodies:
+                raw.basic_publish("", queue, body, pika.BasicProperties(delivery_mode=2))
+        wait_until(lambda: self._turn() or not confirms.missing, deadline=60, what="everything is confirmed")
         channel.close()
 
     def _turn(self) -> None:

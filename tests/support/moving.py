@@ -1,7 +1,7 @@
 """Running a mover in a test, with a deadline against hangs."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import pika
@@ -76,18 +76,6 @@ def drained_each(amqp: Amqp, queues: Sequence[str]) -> dict[str, list[Received]]
     wait_until(lambda: _turn(amqp) or sum(map(len, messages.values())) == expected, what="everything read")
     channel.close()
     return messages
-
-
-def publish_each(amqp: Amqp, bodies_of: Mapping[str, Sequence[bytes]]) -> None:
-    """Publish to many queues through one channel, and wait until all of it is there."""
-    channel = amqp.connection.channel()
-    for queue, own in bodies_of.items():
-        for body in own:
-            channel.basic_publish("", queue, body, pika.BasicProperties(delivery_mode=2))
-    channel.close()
-    for queue, own in bodies_of.items():
-        expected = len(own)
-        wait_until(lambda queue=queue, expected=expected: amqp.depth(queue) == expected, what=f"{queue} is filled")  # type: ignore[misc]
 
 
 def _turn(amqp: Amqp) -> None:
