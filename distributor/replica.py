@@ -32,6 +32,7 @@ from raquo.broker.wake import WakeListener
 from raquo.distributor.capacity import Bounds
 from raquo.distributor.config import Config
 from raquo.distributor.discovery import Discovery
+from raquo.distributor.ending import end
 from raquo.distributor.freshness import Freshness
 from raquo.distributor.inspection import Inspected, Inspector
 from raquo.distributor.newcomers import Newcomers
@@ -55,7 +56,6 @@ _GLANCE_EVERY = 2.0
 _REST_AFTER = 60.0
 _LONGEST_BACK_OFF = 30.0
 _ALIVE_WITHIN = 10.0
-_CANCEL_AGAIN = 0.2
 _WELL_AFTER = 10.0  # a loop that failed, and now runs for so long, is well: longer than connecting may take
 _SOONEST = 0.002  # between rounds, however often somebody rings
 
@@ -137,7 +137,7 @@ class Replica:
         given_back_before = [(target, target.given_back) for target in targets]
         await asyncio.gather(*(target.finish(drain) for target in targets))
         given_back = sum(target.in_flight + target.given_back - before for target, before in given_back_before)
-        await _end({*self._tasks, *self._serving.values()})
+        await end({*self._tasks, *self._serving.values()})
         await self._reader.close()
         self.discovery.close()
         self._inspector.close()
@@ -460,14 +460,6 @@ def address_of(config: Config) -> str:
     """Which broker a configuration is about: hosts and virtual host, no user and no password."""
     urls = config.broker.urls()
     return ",".join(f"{url.host}:{url.port}" for url in urls) + f"/{urls[0].vhost}"
-
-
-async def _end(tasks: "AbstractSet[asyncio.Task[None]]") -> None:
-    """Cancel them until they have ended: `wait_for` swallows a cancel that comes together with what it waited for."""
-    while tasks:
-        for task in tasks:
-            task.cancel()
-        _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_AGAIN)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

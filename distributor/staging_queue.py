@@ -201,12 +201,13 @@ class StagingQueue:
             return QueueState.EMPTY, None, None
         if weighed and self.held_back:
             return QueueState.HELD, "weight_zero", "its weight is 0"
-        if self.trouble and (now < self.retry_at or not self.granted):
+        reason = hold.get("reason")
+        held = reason is not None and reason not in ("no_room", "direct_producers")
+        of_its_own = self.granted or not held  # what keeps everything out of the target explains more
+        if of_its_own and self.trouble and (now < self.retry_at or not self.granted):
             return QueueState.HELD, self.trouble.code, self.trouble.text
         if self.granted:
             return QueueState.MOVING, None, None
-        reason = hold.get("reason")
-        held = reason is not None and reason not in ("no_room", "direct_producers")
         return (QueueState.HELD if held else QueueState.WAITING), reason, hold.get("text")
 
     def _oldest(self, now: float, wall: float) -> float | None:

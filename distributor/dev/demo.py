@@ -11,6 +11,7 @@ from contextlib import suppress
 from raquo.broker.worker import Delivery, Worker
 from raquo.distributor.dev.scenario import Pace, Scenario
 from raquo.distributor.dev.statistics import Statistics
+from raquo.distributor.ending import end
 from raquo.mutators.message import Message
 from raquo.router import Publisher, Router
 
@@ -44,7 +45,7 @@ class Demo:
         finally:
             self.stop()
             await asyncio.wait({producing})
-            outcomes = await _ended(*others, producing)  # a lost connection says more than a late confirm
+            outcomes = await end([*others, producing])  # a lost connection says more than a late confirm
         for error in (outcome for outcome in outcomes if isinstance(outcome, Exception)):
             raise error
 
@@ -91,13 +92,6 @@ async def _again_and_again(watch: Callable[[], None]) -> None:
     while True:
         await asyncio.sleep(_WATCH)
         watch()
-
-
-async def _ended(*tasks: "asyncio.Task[None]") -> list[BaseException | None]:
-    """What became of them, when they are over."""
-    for task in tasks:
-        task.cancel()
-    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

@@ -113,3 +113,11 @@ def test_an_idle_queue_is_shown_with_the_weight_and_the_count_it_has_now() -> No
     assert one.status(2.0, 2.0, 0, {}).weight == 5.0
     one.settle(outcome(7, Reason.COMPLETE, asked=7), 3.0)
     assert one.status(4.0, 4.0, 7, {}).moved == 7
+
+
+def test_a_target_that_takes_nothing_explains_more_than_an_old_trouble_of_the_queue() -> None:
+    one = queue()
+    one.settle(outcome(0, Reason.REFUSED), 1.0)
+    assert one.status(1.0, 0.0, 0, {}).reason == "refused"
+    assert one.status(1.0, 0.0, 0, {"reason": "no_room", "text": "full"}).reason == "refused"
+    assert one.status(1.0, 0.0, 0, {"reason": "target_missing", "text": "gone"}).reason == "target_missing"
