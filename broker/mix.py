@@ -46,10 +46,11 @@ class Holder(Protocol):
 class Mix:
     """The order in which messages of these sources are published, so many of each."""
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
+    def __init__(self, counts: Mapping[str, int], at_once: int = 0) -> None:
+        """Parts are a tenth of the plan, or `at_once` messages where that is more."""
         self._steps = 0
         self._counts = counts
-        self._at_once = max(len(counts), sum(counts.values()) // _PARTS, _LEAST_AT_ONCE)
+        self._at_once = max(len(counts), sum(counts.values()) // _PARTS, _LEAST_AT_ONCE, at_once)
         self._turns = [(_place(0, count), source, 0) for source, count in counts.items()]  # a heap: who comes next
         heapify(self._turns)
         self._members = set(counts)

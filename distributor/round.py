@@ -34,7 +34,9 @@ from raquo.distributor.telemetry import FloorGranted, Moved, MoveFailed, RoundDo
 from raquo.distributor.transport import Mix, Outcome, Reason, Transport
 
 _GRANT_WITHIN = 5.0
-_AT_ONCE = 10_000  # messages in one round; the next follows without a pause, and hears what has changed
+_AT_ONCE = 50_000  # messages in one round; the next follows without a pause, and hears what has changed
+_BYPASS_AT_ONCE = 10_000  # so that "off" is heeded soon
+_TOO_SHORT_TO_SEE = 0.05  # what workers take in so many seconds need not be mixed
 _FRESH_ENOUGH = 1.0
 _FLOOR_EVERY = 0.25  # what others keep full gets its part in small steps
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
@@ -110,6 +112,7 @@ class Target:
         self._in_flight_then = 0
         self._state = State()
         self._late: set[asyncio.Task[None]] = set()
+        self._started_at = float("-inf")  # the last round
         self._capped = False  # the last round was as large as one may be
         self._failures = 0
         self._retry_at = float("-inf")
@@ -197,7 +200,7 @@ class Target:
 
     async def round(self) -> None:
         """One pass; raises `BrokerError` only where depths cannot be read."""
-        started = self._now()
+        started = self._started_at = self._now()
         self.woken.clear()
         await self._read_depths(started)
         grants, demands, state, floor = self._plan(self._now())
@@ -209,7 +212,7 @@ class Target:
                 self._telemetry.emit(FloorGranted(self.name, sum(grants.values())))
             await self._carry_out(grants, demands)
         granted = sum(grants.values())
-        self._capped = granted >= _AT_ONCE and self.moved > moved_before
+        self._capped = granted >= self._at_once and self.moved > moved_before
         self._telemetry.emit(RoundDone(self.name, self._now() - started, granted, self.moved - moved_before))
 
     def pause(self, configured: float | None) -> float:
@@ -225,11 +228,12 @@ class Target:
         if self._capped:
             return 0.0
         if configured is not None:
-            return configured
-        pause = capacity.pause_between_rounds(
+            return max(0.0, self._started_at + configured - now)
+        period = capacity.pause_between_rounds(
             self.facts.bounds.max_length, self.consumption.per_second, self.depth.consumers
         )
-        return min(_FLOOR_EVERY, pause) if self.floor.watching else pause
+        period = min(_FLOOR_EVERY, period) if self.floor.watching else period
+        return max(0.0, self._started_at + period - now)
 
     @property
     def may_be_woken(self) -> bool:
@@ -349,9 +353,14 @@ class Target:
             self.hold = self._full()
         if not wanted or not max(fits, floor):
             return nothing
-        grants, state = self.policy.share(list(demands.values()), min(_AT_ONCE, max(fits, floor)), self._state)
+        room = min(self._at_once, max(fits, floor))
+        grants, state = self.policy.share(list(demands.values()), room, self._state)
         grants = {queue: count for queue, count in grants.items() if demands[queue].weight}  # whatever the policy says
         return grants, demands, state, not fits
+
+    @property
+    def _at_once(self) -> int:
+        return _BYPASS_AT_ONCE if self._switches.bypass else _AT_ONCE
 
     def _floor(self, now: float) -> int:
         """How much may go in although others keep it full."""
@@ -389,7 +398,8 @@ class Target:
             self._go_on(asyncio.create_task(self._probe(own[queue], count, demands[queue])))
         parts = self._parts(grants, demands)
         # Turns need everybody at the same time; where only some can move at once, each publishes as it comes.
-        mixes = [Mix(part if len(part) <= self.transport.mixes else {}) for part in parts]
+        at_once = int(_TOO_SHORT_TO_SEE * (self.consumption.per_second or 0.0))
+        mixes = [Mix(part if len(part) <= self.transport.mixes else {}, at_once) for part in parts]
 
         async def move(queue: str, count: int, part: int) -> bool:
             return await self._grant(own[queue], count, demands[queue], mixes[part])
@@ -404,6 +414,7 @@ class Target:
         """Let it go on beside the rounds."""
         self._late.add(task)
         task.add_done_callback(self._late.discard)
+        task.add_done_callback(lambda _: self.woken.set())  # its queue may be granted more
 
     async def _probe(self, own: StagingQueue, count: int, demand: Demand) -> None:
         await self._grant(own, count, demand, Mix({demand.queue: count}))
