@@ -41,8 +41,8 @@ def directory_of_child(parent: int) -> Path | None:
 
 def assert_nothing_left(directory: Path) -> None:
     """No process, no folder and no mount of a private broker is there any more, or soon will be."""
-    wait_until(lambda: not processes_with(str(directory)), what="its processes have ended")
-    wait_until(lambda: not directory.exists(), what=f"{directory} is gone")
+    wait_until(lambda: not processes_with(str(directory)), 30, "its processes have ended")
+    wait_until(lambda: not directory.exists(), 30, f"{directory} is gone")
     assert not mounts_with(directory.name)
 
 
