@@ -83,9 +83,9 @@ def test_a_small_tenant_does_not_wait_behind_a_flood(node: Broker, vhost_url: st
         staged(amqp, "work»small", 10, first=90_000)
         wait_until(lambda: getattr(one.staging("work»small"), "depth", 0), what="the small one is seen to wait")
         seen: list[bytes] = []
-        while sum(body.startswith(b"9000") for body in seen) < 10:
+        while len(places := [place for place, body in enumerate(seen) if body.startswith(b"9000")]) < 10:
             seen += wait_until(lambda: amqp.bodies("work"), what="the target is refilled")
-            assert len(seen) < 500, "the small tenant waits behind the flood"
+        assert places[-1] < 500, "the small tenant waits behind the flood"
 
 
 def test_a_missing_target_holds_its_messages_until_it_is_there(node: Broker, vhost_url: str, amqp: Amqp) -> None:
