@@ -107,14 +107,14 @@ def _system(session: Session, idle: int, queue_type: str) -> Iterator[DaemonApar
     try:
         queues.declare([*known, "idle"], queue_type)
         queues.declare_many(names, "classic", lambda count: session.progress.advance(making, count))
+        queues.close()  # it would be silent for longer than a heartbeat
         with daemon(session.broker) as process:
             process.wait_until_ready()
             time.sleep(3)  # until it has listed everything once more, and rests
             yield process
             process.stop()
     finally:
-        queues.close()
-        queues = Queues(session.broker.url)  # the other has been silent for longer than a heartbeat
+        queues = Queues(session.broker.url)
         queues.delete([*known, "idle"])
         queues.delete_many(names, lambda count: session.progress.advance(making, count))
         queues.close()
